@@ -21,6 +21,7 @@ from .constraints.relations import pattern
 from .data.columns import answers_of
 from .data.known import known_codes
 from .errors import ConstraintError, DataError, NoLaw
+from .files import Json
 from .inverses.base import sole, start_given
 from .inverses.composite import Composite, composite
 from .inverses.joint import together
@@ -131,10 +132,10 @@ class AnswerCodes:
         self._codes: Tensor | None = None
         self._empty = torch.zeros(0, dtype=torch.bool)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return {"task": self.task, "method": self.method}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AnswerCodes:

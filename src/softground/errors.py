@@ -53,7 +53,7 @@ class SoftgroundError(Exception):
         self.expected = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], *expected: str | Setting) -> Self:
+    def of(cls, given: Mapping[str, object], *expected: str | Setting) -> Self:
         """An error about settings that were given.
 
         >>> str(LearnerError.of({"members": 0}, "expected 1 or more."))

@@ -27,6 +27,7 @@ from .data.anchors import Anchors
 from .data.columns import answers_of, listed
 from .data.examples import Examples, Ragged, as_tensor, different, held_out
 from .errors import DataError, LearnerError
+from .files import Json
 from .learner import Learner, Stage, grounding_stages
 from .learner.datasets import data_with_tasks
 from .learner.plan import Augment
@@ -197,7 +198,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         _, longest, some, _ = max(data_with_tasks(task, data), key=lambda shape: shape[1].space.sites)
         with seeded(stream(self.seed, "weights")):
             self.network_ = self._network(some.x, longest)
-        kept: dict[str, Any] = {} if held is None else {"keep": "validation", "patience": self.patience}
+        kept: Json = {} if held is None else {"keep": "validation", "patience": self.patience}
 
         def stages(task: Task) -> list[Stage]:
             return [replace(s, terms=[*s.terms, *weights], **kept) for s in self._stages(task)]
@@ -210,7 +211,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
                 self.model_ = self.learner_.model
         return self
 
-    def predict(self, X: Any, y: Sequence[Any] | None = None, *, known: Any = None) -> Any:
+    def predict(self, X: object, y: Sequence[object] | None = None, *, known: object = None) -> Any:
         """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known.
 
         For different numbers of sites a list of tuples. With ``predicts="answers"`` the answers that they have.
@@ -220,15 +221,15 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         symbols, space = self._fitted().predict(self._inputs(X), y, known=known), self.model_.space
         return symbols if isinstance(space, Mapping) else as_array(symbols, space)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: object) -> Any:
         """P(z|x) site by site, ``[n, sites, K]``, in the order of each site's alphabet; see ``Model.predict_proba``."""
         return self._fitted().predict_proba(self._inputs(X))
 
-    def predict_answers(self, X: Any) -> list[Any]:
+    def predict_answers(self, X: object) -> list[Any]:
         """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
         return self._fitted().predict_answers(self._inputs(X))
 
-    def score(self, X: Any, y: Sequence[Any]) -> float:
+    def score(self, X: object, y: Sequence[object]) -> float:
         """The share of inputs whose predicted symbols have the right answer."""
         model, x = self._fitted(), self._inputs(X)
         y = answers_of(listed(y))
@@ -288,7 +289,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
             found = [x.reshape(-1, *self.site_shape) if x.dim() == 1 else x for x in found]
         return [x.float() if x.is_floating_point() else x for x in found]
 
-    def _inputs(self, X: Any) -> Any:
+    def _inputs(self, X: object) -> Any:
         several = isinstance(self._fitted().space, Mapping)
         return self._list(X) if several else self._shaped(self._checked(X), self.model_.space)
 

@@ -38,7 +38,7 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def terms(settings: Any) -> list[Any]:
+def terms(settings: object) -> list[Any]:
     """The terms of settings that are not at their defaults."""
     found = []
     for name, feature in FEATURES.items():

@@ -33,7 +33,7 @@ class Figure(NamedTuple):
     reading: str = ""
 
     @classmethod
-    def parse(cls, flat: str, value: Any = None, sets: Iterable[str] = SETS) -> Figure:
+    def parse(cls, flat: str, value: object = None, sets: Iterable[str] = SETS) -> Figure:
         """The figure of a flat name, which may begin with the name of one of ``sets``.
 
         >>> Figure.parse("validation_shape_3_constrained_symbol_f1", 0.5)
@@ -75,12 +75,14 @@ class Figure(NamedTuple):
         return not self.name.endswith(OF_SYMBOLS if self.shape or self.data == "validation" else IN_FULL)
 
 
-def figures(record: Mapping[str, Any], sets: Iterable[str] = SETS) -> list[Figure]:
+def figures(record: Mapping[str, object], sets: Iterable[str] = SETS) -> list[Figure]:
     """The figures of a record."""
     return [Figure.parse(name, value, tuple(sets)) for name, value in record.items()]
 
 
-def flat_names(record: Mapping[str, Any], *, data: str = "", shape: Any = None, reading: str = "") -> dict[str, Any]:
+def flat_names(
+    record: Mapping[str, object], *, data: str = "", shape: object = None, reading: str = ""
+) -> dict[str, Any]:
     """Figures by their flat names, from those by the names that are left without data, shape and reading.
 
     >>> flat_names({"symbol_accuracy": 0.9}, data="test", shape=3)
@@ -90,7 +92,7 @@ def flat_names(record: Mapping[str, Any], *, data: str = "", shape: Any = None, 
     return {Figure(name, data=data, shape=part, reading=reading).flat: value for name, value in record.items()}
 
 
-def results(record: Mapping[str, Any]) -> dict[str, Any]:
+def results(record: Mapping[str, object]) -> dict[str, Any]:
     """Figures as results and summaries name them, where those of the test data bear no name of a set.
 
     >>> results({"test_symbol_accuracy": 0.9, "validation_symbol_accuracy": 0.8})

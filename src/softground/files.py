@@ -51,7 +51,7 @@ def harmless(text: str) -> str:
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def cell(value: Any) -> Any:
+def cell(value: object) -> Any:
     """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe."""
     if not isinstance(value, str):
         return value
@@ -214,7 +214,7 @@ LARGEST_WHOLE = 2**63  # whole numbers from here on fit into no tensor
 SHOWN = 100  # characters of a value in a message
 
 
-def typed_fields(kind: type[Any], given: Mapping[str, Any]) -> Json:
+def typed_fields(kind: type[Any], given: Mapping[str, object]) -> Json:
     """The fields of a dataclass that are given, as their types; ValueError for one that it does not have."""
     hints, known = get_type_hints(kind), {f.name for f in fields(kind)}
     if unknown := sorted(set(given) - known):

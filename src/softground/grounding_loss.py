@@ -25,6 +25,7 @@ from .answer_codes import AnswerCodes, Method, answer_list
 from .data.columns import picked
 from .dice import Sampler
 from .errors import DataError, LearnerError
+from .files import Json
 from .posterior import belief_of
 from .schedules import Constant
 from .spaces.belief import CategoricalBelief
@@ -317,10 +318,10 @@ class GroundingLoss(nn.Module):
         twin.__dict__ = copy.deepcopy(self.__dict__, memo)
         return twin
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return {**self.__dict__, "_bound": None, "_codes": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Json) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
         if self._given is not None:
             self._bind(*self._given)

@@ -208,7 +208,7 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
     return tuple(int(side) for side in found["shape"]), dtype
 
 
-def write_model(folder: Path, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+def write_model(folder: Path, document: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
     """Write both into ``folder``; what was there is replaced."""
     data = pack(folder, tensors, {})
     about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": digest(data)}
@@ -246,7 +246,7 @@ def read_model(folder: Path) -> tuple[Json, dict[str, Tensor]]:
         raise failure(folder / TENSORS, str(error), "Copy both files again, or save the model again") from error
 
 
-def space_facts(space: Any) -> Json | None:
+def space_facts(space: object) -> Json | None:
     """The space by its kind and arguments; None for one of the user's own."""
     for name, kind in SPACES.items():
         if type(space) is kind:
@@ -257,7 +257,7 @@ def space_facts(space: Any) -> Json | None:
     return None
 
 
-def same_space(found: Mapping[str, Any] | None, space: Any) -> bool:
+def same_space(found: Mapping[str, object] | None, space: object) -> bool:
     """Whether a saved space is this one, as far as that is known; what an older file does not say was the default."""
     return found is None or space_facts(make_space(found)) == space_facts(space)
 

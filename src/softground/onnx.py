@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from .errors import SoftgroundError
-from .files import temporary
+from .files import Json, temporary
 from .learner.evaluation import like_weights, reader
 from .model import Model
 
@@ -84,7 +84,7 @@ def _example(model: Model) -> Tensor:
 def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
         warnings.simplefilter("ignore")
-        names: dict[str, Any] = {"input_names": ["x"], "output_names": ["scores"], "verbose": False}
+        names: Json = {"input_names": ["x"], "output_names": ["scores"], "verbose": False}
         shapes = ({0: torch.export.Dim("batch")},)
         try:
             program: Any = torch.onnx.export(network, (x,), dynamo=True, dynamic_shapes=shapes, **names)

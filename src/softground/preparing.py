@@ -155,19 +155,19 @@ def many(count: int) -> str:
 class Reporter:
     """Shows a run while it goes on, and reports on it when it has ended. This one stays silent."""
 
-    def watch(self, learner: Any, train: Any, path: Path) -> Callable[..., object] | None:
+    def watch(self, learner: object, train: object, path: Path) -> Callable[..., object] | None:
         """An observer that follows some training examples in the run folder ``path``."""
         return None
 
-    def shown(self, observer: Any, quiet: bool, loggers: Sequence[Any]) -> AbstractContextManager[Any]:
+    def shown(self, observer: object, quiet: bool, loggers: Sequence[object]) -> AbstractContextManager[Any]:
         """The observer of a run, beside what shows progress and logs metrics while the context lasts."""
         return nullcontext(observer)
 
-    def facts(self, task: Any, z: Any, y: Any) -> dict[str, Any]:
+    def facts(self, task: object, z: object, y: object) -> dict[str, Any]:
         """Further entries of the summary, of the states ``z`` that a network reads for encoded answers ``y``."""
         return {}
 
-    def report(self, learner: Any, train: Any, test: Any, path: Path, predictions: Any) -> None:
+    def report(self, learner: object, train: object, test: object, path: Path, predictions: object) -> None:
         """Write the report of a run that has ended."""
 
 

@@ -150,14 +150,14 @@ Known = Mapping[str, Container[Any] | None]
 """Settings that there are, by their names, and the members that each may name; None where these are not registered."""
 
 
-def instead(name: str, value: Any, known: Known) -> str | None:
+def instead(name: str, value: object, known: Known) -> str | None:
     """What to use instead of a setting, or of the member that it names; None if neither is gone."""
     if name not in known:
         return SETTINGS[name].instead if name in SETTINGS else None
     return MEMBERS.get((name, value)) if isinstance(value, str) and value not in (known[name] or ()) else None
 
 
-def current(given: Mapping[str, Any], known: Known, strict: bool = True) -> dict[str, Any]:
+def current(given: Mapping[str, object], known: Known, strict: bool = True) -> dict[str, Any]:
     """The settings that are not gone. With ``strict``, those that are must have had no effect.
 
     >>> current({"epochs": 3}, {"epochs": None})
@@ -173,7 +173,7 @@ def current(given: Mapping[str, Any], known: Known, strict: bool = True) -> dict
     return kept
 
 
-def effective(recipe: Any) -> Any:
+def effective(recipe: object) -> Any:
     """A recipe that a file keeps, without settings that are gone and had no effect."""
     if not isinstance(recipe, dict):
         return recipe

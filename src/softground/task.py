@@ -137,7 +137,9 @@ class Task(Generic[S]):
 
         return AnswerCodes(self)
 
-    def posterior(self, logits: Any, answers: Any = None, *, gamma: float = 1.0, known: Any = None) -> Posterior:
+    def posterior(
+        self, logits: object, answers: object = None, *, gamma: float = 1.0, known: object = None
+    ) -> Posterior:
         """P(z|x, y) as a distribution of PyTorch, from ``logits[rows, sites, symbols]`` and the user's own answers.
 
         Answers may be a list, a tensor, an array or a series; relations and None are fine. ``known`` symbols are as in
@@ -147,7 +149,7 @@ class Task(Generic[S]):
 
         return Posterior(self.answer_codes, logits, answers, gamma=gamma, known=known)
 
-    def log_prob(self, logits: Any, answers: Any = None, *, known: Any = None) -> Tensor:
+    def log_prob(self, logits: object, answers: object = None, *, known: object = None) -> Tensor:
         """log P(y|x) of every row, differentiable; with known symbols log P(y, known|x)."""
         return self.posterior(logits, answers, known=known).log_mass
 
@@ -248,7 +250,7 @@ def _with_rule(inverse: Inverse, rule: Constraint) -> Inverse:
     return twin
 
 
-def as_task(rule: Any) -> Task:
+def as_task(rule: object) -> Task:
     """A task, or a rule that knows its space as a task."""
     if isinstance(rule, Task):
         return rule
@@ -302,7 +304,7 @@ class Family:
                 "are not empty and have no '/'."
             )
 
-    def __getitem__(self, shape: Any) -> Task:
+    def __getitem__(self, shape: object) -> Task:
         """The task of a shape."""
         if shape in self.tasks:
             return self.tasks[shape]
@@ -312,7 +314,7 @@ class Family:
             self._others[shape] = self._fitting(shape, self._make(shape))
         return self._others[shape]
 
-    def serves(self, shape: Any) -> bool:
+    def serves(self, shape: object) -> bool:
         """Whether examples of this shape can be read."""
         return shape in self.tasks or self._make is not None
 
@@ -324,7 +326,7 @@ class Family:
     def __repr__(self) -> str:
         return f"Family({self.name}: {', '.join(map(str, self.tasks))})"
 
-    def _fitting(self, shape: Any, task: Task) -> Task:
+    def _fitting(self, shape: object, task: Task) -> Task:
         """The task, if the network that reads the first one's space can read its space too."""
         if not isinstance(task, Task):
             raise SoftgroundError(f"The shape {shape!r} has a {type(task).__name__}; expected a Task.")

@@ -178,7 +178,7 @@ def _complain(error: Exception, name: str) -> int:
     return BAD_INPUT
 
 
-def in_options(part: Any, own: Container[str]) -> Any:
+def in_options(part: object, own: Container[str]) -> Any:
     """A part of a message for Python: a setting as the command's option, where it has that one; a text as it is.
 
     >>> from softground.errors import Setting

@@ -3,13 +3,13 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from ..errors import DataError
 from ..experiments.place import Device, deterministic
 from ..figures import flat_names
+from ..files import Json
 from ..report import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
@@ -27,7 +27,7 @@ class Command(OfRun):
 
     def run(self) -> None:
         folder = self.folder
-        figures: dict[str, Any]
+        figures: Json
         further: list[str] = []
         if self.examples is not None:
             examples = read_examples(self.examples)  # first: it is refused sooner than a model is read

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import SoftgroundError
 from ..experiments.named import known_to, problem_of, recipe_of
 from ..experiments.recipe import settings
-from ..files import Unreadable, read_bounded
+from ..files import Json, Unreadable, read_bounded
 from ..retired import current
 from ..runs import RunFolder
 from ..tasks import TASKS
@@ -33,7 +33,7 @@ def expanded(words: list[str]) -> list[str]:
     return [task, *found, *rest]
 
 
-def words_of(options: Mapping[str, Any]) -> Iterator[str]:
+def words_of(options: Mapping[str, object]) -> Iterator[str]:
     """Options as they are written on the command line; those that are None are left out.
 
     >>> list(words_of({"epochs": 3, "one_cycle": False, "lengths": [1, 3], "data_dir": None}))
@@ -48,7 +48,7 @@ def words_of(options: Mapping[str, Any]) -> Iterator[str]:
             yield from map(str, value if isinstance(value, list | tuple) else [value])
 
 
-def _of_run(path: Path, task: str) -> dict[str, Any]:
+def _of_run(path: Path, task: str) -> Json:
     """All settings of a run, and where its data lie."""
     folder = RunFolder.open(path)
     recipe = recipe_of(folder)
@@ -62,7 +62,7 @@ def _of_run(path: Path, task: str) -> dict[str, Any]:
     return found
 
 
-def _of_file(path: Path, task: str) -> dict[str, Any]:
+def _of_file(path: Path, task: str) -> Json:
     """The options in a TOML, YAML or JSON file, by their names."""
     try:
         text = read_bounded(path, LARGEST).decode()

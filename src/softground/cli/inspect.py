@@ -84,12 +84,12 @@ class Command(RunOptions):
         return {name: min(size, wanted[name]) for name, size in sizes.items() if isinstance(size, int)}
 
 
-def occurring(task: Task, data: Any) -> Any:
+def occurring(task: Task, data: object) -> Any:
     """The data themselves, where they say which combinations of symbols occur."""
     return data if task.space.categorical and getattr(data, "symbols", None) is not None else None
 
 
-def kernels_of(recipe: Recipe, task: Task, answers: Any) -> dict[str, Kernel]:
+def kernels_of(recipe: Recipe, task: Task, answers: object) -> dict[str, Kernel]:
     """The kernels of this command's recipe and of the paper's preset, as training would make them."""
     problem, found = problem_of(recipe), {}
     for preset in dict.fromkeys([recipe.preset, "paper"]):

@@ -15,6 +15,7 @@ from ..errors import SoftgroundError
 from ..experiments import Experiment, Place
 from ..experiments.named import known_to
 from ..experiments.recipe import Recipe, settings
+from ..files import Json
 from ..retired import MEMBERS, Retired
 from ..tasks import TASKS
 
@@ -39,7 +40,7 @@ class RunOptions(Place):
         return Experiment.named(self.name, self.preset, **self.given | other)
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Json:
         """The options that an experiment is made of."""
         known = known_to(TASKS[self.name]).keys() - {"preset"}
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name in known}

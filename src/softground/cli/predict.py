@@ -16,7 +16,7 @@ import tyro
 from ..data.images import read_symbols
 from ..errors import DataError
 from ..experiments.place import Device
-from ..files import cell, harmless
+from ..files import Json, cell, harmless
 from ..model import Model
 from ..task import Task
 from .loading import OfRun, model_of, task_of
@@ -88,7 +88,7 @@ class Command(OfRun):
         return model.of(sites[len(self.images)])
 
 
-def _table(found: list[dict[str, Any]]) -> None:
+def _table(found: list[Json]) -> None:
     """Predictions as CSV, one row for each symbol. A strip is the file of all its symbols."""
     table = csv.writer(sys.stdout)
     table.writerow(["example", "file", "site", "symbol", "probability", "value"])
@@ -99,6 +99,6 @@ def _table(found: list[dict[str, Any]]) -> None:
             table.writerow(map(cell, (example, row[0], site, *row[1:], each["value"])))
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     """A fraction with denominator 1 as a whole number."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value

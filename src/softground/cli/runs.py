@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ..errors import CheckpointError, SoftgroundError
 from ..figures import figures
-from ..files import harmless
+from ..files import Json, harmless
 from ..report.facts import Facts, groups, seeds_table, spreads
 from ..report.html.compare import letter
 from ..report.progress import side_by_side
@@ -137,9 +137,9 @@ def _below(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: ((path / CONFIG).stat().st_mtime, path.name), reverse=True)
 
 
-def _told(path: Path) -> dict[str, Any]:
+def _told(path: Path) -> Json:
     """What a list says of a run; of one that cannot be read, that."""
-    known: dict[str, Any] = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
+    known: Json = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
     known |= {"figures": {}, "wall_seconds": None, "started": None}
     try:
         run = Facts.read(RunFolder.open(path))

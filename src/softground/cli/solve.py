@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from ..data.images import read_symbols, resize
 from ..errors import DataError
 from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
+from ..files import Json
 from ..model import Model
 from ..report import result_table
 from ..seeds import stream
@@ -86,7 +87,7 @@ class Command(OfRun):
                     f"fewer than {FEWEST[size]} it has several solutions. Show more, or darker, digits."
                 )
         scores = _scores(model, each)
-        read, found = scores.argmax(2).masked_fill(~shown, -1).tolist(), list[dict[str, Any]]()
+        read, found = scores.argmax(2).masked_fill(~shown, -1).tolist(), list[Json]()
         for own, one in zip(read, solved(scores, shown), strict=True):
             changed = [cell for cell in range(sites) if one and one[0][cell] != own[cell]]
             solution = one and [digit + 1 for digit in one[1]]

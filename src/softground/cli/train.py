@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import LearnerError
+from ..files import Json
 from ..preparing import hushed
 from ..report import write_comparison
 from ..report.facts import Facts, seeds_table, spreads
@@ -38,7 +39,7 @@ class Command(RunOptions):
         if self.json and summary:
             print(json.dumps(summary))
 
-    def _one(self, out: Path | None, **other: Any) -> dict[str, Any]:
+    def _one(self, out: Path | None, **other: Any) -> Json:
         return self.experiment(**other).run(out, quiet=self.quiet, silent=self.json)
 
     def _each_seed(self) -> None:

@@ -78,7 +78,7 @@ class Interned:
             self.given.setdefault(numbers[-1], answer)
         return torch.tensor(numbers, dtype=torch.long)
 
-    def code(self, answer: Any, key: Callable[[Any], Hashable] = exact) -> int:
+    def code(self, answer: object, key: Callable[[Any], Hashable] = exact) -> int:
         """The number of an answer or a relation."""
         if answer is None:
             self.negates, self.plain = True, False
@@ -94,7 +94,7 @@ class Interned:
                 return RELATIONS + self.relations.setdefault(answer, len(self.relations))
         return self.number(key(answer))
 
-    def written(self, key: Hashable, otherwise: Any) -> Any:
+    def written(self, key: Hashable, otherwise: object) -> Any:
         """An exact answer as the user wrote it, where one gave it."""
         return self.given.get(self.ids[key], otherwise) if key in self.ids else otherwise
 
@@ -107,7 +107,7 @@ class Interned:
         return self.keys[number] if number < RELATIONS else list(self.relations)[number - RELATIONS]
 
 
-def remember_in(cache: dict[Any, Any], key: Hashable, value: Any, limit: int) -> None:
+def remember_in(cache: dict[Any, Any], key: Hashable, value: object, limit: int) -> None:
     """Keep a value, and at most ``limit`` of them: the oldest quarter goes where there is no room.
 
     Not one by one: a dict is looked through from its beginning, where those that went have left their places.

@@ -144,7 +144,7 @@ def _check(space: Categorical, variables: int) -> None:
             )
 
 
-def _code(answer: Any, position: int) -> int:
+def _code(answer: object, position: int) -> int:
     """An answer's code, by what it admits: the formula that holds, and the one that does not."""
 
     def leaf(key: Hashable) -> Tensor:

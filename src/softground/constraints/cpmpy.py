@@ -137,7 +137,7 @@ class CPMpy(LanguageRule):
             remember_in(self._statements, answer, made, STATEMENTS_KEPT)
         return made
 
-    def _stated(self, answer: Any) -> Statement:
+    def _stated(self, answer: object) -> Statement:
         if isinstance(answer, Relation | None):
             cp = load_cpmpy()
             parts = [resolve(answer, lambda key: cp.all(self._called(key)), self._ranged, cp.BoolVal(True))]
@@ -189,7 +189,7 @@ class CPMpy(LanguageRule):
             "numbers. Say it in the rule: let the answer be ('<', 20), say, and let the rule look at its parts."
         )
 
-    def _own(self, parts: Sequence[Any], answer: Any) -> tuple[Any, ...]:
+    def _own(self, parts: Sequence[object], answer: object) -> tuple[Any, ...]:
         """The variables that are no sites."""
         named, used = dict(zip(self.names, self.sites, strict=True)), variables_of(parts)
         own = [variable for variable in used if named.get(variable.name) is not variable]
@@ -309,5 +309,5 @@ class CPSATModel:
         return None if status == cp.UNKNOWN else status != cp.INFEASIBLE
 
 
-def _refused(parts: Sequence[Any], why: str) -> ConstraintError:
+def _refused(parts: Sequence[object], why: str) -> ConstraintError:
     return ConstraintError(f"CP-SAT cannot take the CPMpy constraints {str(parts)[:200]}: {why[:200].strip()}.")

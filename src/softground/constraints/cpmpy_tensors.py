@@ -26,13 +26,13 @@ def load_cpmpy(part: str = "") -> Any:
     return load(f"cpmpy{part}", "A rule in CPMpy", "cpmpy ortools", ConstraintError)
 
 
-def variables_of(expressions: Sequence[Any]) -> list[Any]:
+def variables_of(expressions: Sequence[object]) -> list[Any]:
     """All variables in some expressions. CPMpy's own list takes variables of one name for one variable."""
     return list(load_cpmpy(".transformations.get_variables").get_variables(list(expressions), _Bag()).values())
 
 
 class _Bag(dict[int, Any]):
-    def add(self, variable: Any) -> None:
+    def add(self, variable: object) -> None:
         self[id(variable)] = variable
 
 
@@ -71,7 +71,7 @@ class Tape:
             raise Unfit
         return place
 
-    def _boolean(self, expression: Any) -> int:
+    def _boolean(self, expression: object) -> int:
         """The step of a Boolean expression, if need be one that asks CPMpy."""
         steps, constants = len(self._places), len(self._constants)
         try:
@@ -83,7 +83,7 @@ class Tape:
             self._known = {each: place for each, place in self._known.items() if place < steps}
             return self._step("asked", True, (), Asked(expression, self.sites))
 
-    def _place(self, e: Any) -> int:
+    def _place(self, e: object) -> int:
         """The step of an expression or a number."""
         if not isinstance(e, self._core.Expression):
             return self._constant(e)
@@ -117,7 +117,7 @@ class Tape:
             return self._step(e.name, boolean, list(map(self._place, e.args)))
         return self._decomposed(e, boolean)
 
-    def _constant(self, number: Any) -> int:
+    def _constant(self, number: object) -> int:
         if not hasattr(number, "__index__") or abs(int(number)) > WIDEST:
             raise Unfit
         self._constants.append(int(number))
@@ -125,7 +125,7 @@ class Tape:
         self._sizes[place] = abs(int(number))
         return place
 
-    def _decomposed(self, e: Any, boolean: bool) -> int:
+    def _decomposed(self, e: object, boolean: bool) -> int:
         """The step of what CPMpy makes of a global constraint or function, if it is made of the same variables."""
         if not hasattr(e, "decompose"):
             raise Unfit
@@ -139,7 +139,7 @@ class Tape:
 class Asked:
     """The value of a Boolean expression by CPMpy itself, for one state after the other."""
 
-    def __init__(self, expression: Any, sites: Mapping[str, int]) -> None:
+    def __init__(self, expression: object, sites: Mapping[str, int]) -> None:
         self.expression, self.variables = expression, variables_of([expression])
         self.sites = [sites[variable.name] for variable in self.variables]
 

@@ -67,7 +67,7 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
     return row
 
 
-def shaped(row: Sequence[int], like: Any) -> Any:
+def shaped(row: Sequence[int], like: object) -> Any:
     """A vectorised rule's row of whole numbers in the form of an answer that was given; undoes :func:`integers`.
 
     >>> shaped((7, 2), Fraction(1, 3)), shaped((7, 2), (1, 3)), shaped((7, 2, 5), (Fraction(1, 3), 4))
@@ -81,7 +81,7 @@ def shaped(row: Sequence[int], like: Any) -> Any:
         like = Fraction(like)  # a whole number among rationals
     numbers = iter(row)
 
-    def take(part: Any) -> Any:
+    def take(part: object) -> Any:
         if isinstance(part, tuple):
             return tuple(take(entry) for entry in part)
         return Fraction(next(numbers), next(numbers)) if isinstance(part, Fraction) else next(numbers)

@@ -138,11 +138,11 @@ class LanguageRule(Constraint):
         """Expressions with other variables in place of those of some sites."""
 
     @abstractmethod
-    def read(self, expression: Any) -> tuple[Piece, Any] | None:
+    def read(self, expression: object) -> tuple[Piece, Any] | None:
         """The piece that an expression is, a sum or all-different, and its answer; a site of −1 is no site. None where
         the expression says something else."""
 
-    def as_piece(self, expression: Any, sites: Sites) -> tuple[Piece, Any] | None:
+    def as_piece(self, expression: object, sites: Sites) -> tuple[Piece, Any] | None:
         """The piece that an expression is, if it is one of all these sites, and its answer."""
         whole = all(isinstance(symbol, int) for site in sites for symbol in self.space.alphabets[site])
         found = self.read(expression) if whole else None

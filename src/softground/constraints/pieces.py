@@ -179,7 +179,7 @@ class Increasing(Piece):
         return Increasing, self.strict
 
     def rule(self, space: Categorical) -> Scan:
-        def step(last: tuple[Any, ...], symbol: Any) -> tuple[Any, ...] | None:
+        def step(last: tuple[Any, ...], symbol: object) -> tuple[Any, ...] | None:
             rises = not last or last[0] < symbol or (not self.strict and last[0] == symbol)
             return (symbol,) if rises else None
 
@@ -201,7 +201,7 @@ class Allowed(Piece):
         combinations = sorted(set(map(tuple, self.combinations)), key=repr)
         space.encode(combinations)  # which refuses those that are no states
 
-        def step(left: tuple[tuple[Any, ...], ...], symbol: Any) -> tuple[tuple[Any, ...], ...] | None:
+        def step(left: tuple[tuple[Any, ...], ...], symbol: object) -> tuple[tuple[Any, ...], ...] | None:
             return tuple(rest[1:] for rest in left if rest[0] == symbol) or None
 
         return _true(step, space, tuple(combinations))
@@ -307,7 +307,7 @@ class All(Constraint):
                 codes.append(self._code(at, own))
         return tuple(codes)
 
-    def _entries(self, answer: Any) -> list[Any]:
+    def _entries(self, answer: object) -> list[Any]:
         """The entries of an answer, one for each part that has one."""
         if answer is None or len(self.next) == 1:
             return [answer] * len(self.next)
@@ -323,7 +323,7 @@ class All(Constraint):
             )
         return list(entries)
 
-    def _asked(self, piece: Piece, answer: Any) -> Any:
+    def _asked(self, piece: Piece, answer: object) -> Any:
         if isinstance(answer, Relation):
             raise ConstraintError(
                 f"The answer {answer!r} was given, of which the {piece} and others read what concerns them; expected "
@@ -336,7 +336,7 @@ class All(Constraint):
                 f"The answer {answer!r} lacks what the {piece} reads from it: {type(error).__name__}: {error}."
             ) from error
 
-    def _code(self, at: int, answer: Any) -> int:
+    def _code(self, at: int, answer: object) -> int:
         """The number of a part's answer, found once."""
         rule = self.rules[at]
         try:

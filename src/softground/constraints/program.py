@@ -76,7 +76,7 @@ class Program(Constraint):
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         return self.answers.encode(answers, self._key, None if self.relation is None else met)
 
-    def _key(self, answer: Any) -> Hashable:
+    def _key(self, answer: object) -> Hashable:
         key = exact(answer)
         row = integers(key, self.width) if self.vectorised else key
         if self.form is None or isinstance(answer, Fraction):  # ints may stand among rationals

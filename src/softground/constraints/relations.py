@@ -105,7 +105,7 @@ class Between(Relation):
             return f"at most {self.high}" if self.low is None else f"at least {self.low}"
         return f"{self.low} to {self.high}"
 
-    def admits(self, answer: Any) -> bool:
+    def admits(self, answer: object) -> bool:
         return (
             isinstance(answer, int | Fraction)
             and (self.low is None or bool(answer >= self.low))
@@ -129,7 +129,7 @@ class Contains(Relation):
     def __str__(self) -> str:
         return f"contains {self.element}"
 
-    def admits(self, answer: Any) -> bool:
+    def admits(self, answer: object) -> bool:
         if isinstance(answer, str):
             return isinstance(self.element, str) and self.element in answer
         return isinstance(answer, tuple) and self.element in answer
@@ -162,12 +162,12 @@ class Meets(Relation):
     answer: Hashable
 
 
-def pattern(answer: Any) -> Hashable:
+def pattern(answer: object) -> Hashable:
     """An answer as rules compare it: a relation, None, or its exact form."""
     return answer if answer is None or isinstance(answer, Relation) else exact(answer)
 
 
-def in_words(answer: Any) -> str:
+def in_words(answer: object) -> str:
     """An answer as reports show it.
 
     >>> in_words(None), in_words(7), in_words(Contains(7))
@@ -176,7 +176,7 @@ def in_words(answer: Any) -> str:
     return "unknown" if answer is None else str(answer)
 
 
-def kind(answer: Any) -> str:
+def kind(answer: object) -> str:
     """What an exact answer is, or is said to be.
 
     >>> kind(Fraction(7, 2)), kind("3h"), kind((1, 2)), kind(Between(1, 2))
@@ -187,7 +187,7 @@ def kind(answer: Any) -> str:
     return "a text" if isinstance(answer, str) else "a number"
 
 
-def misfit(answer: Any, values: Sequence[Any]) -> str:
+def misfit(answer: object, values: Sequence[object]) -> str:
     """How an answer's type differs from those of the rule's ``values``; nothing where it does not.
 
     >>> misfit((3, 4), [7, 9])
@@ -202,7 +202,7 @@ def misfit(answer: Any, values: Sequence[Any]) -> str:
     return f"{' or '.join(sorted(named))}, where the rule gives {' or '.join(wanted)}, such as {values[0]!r}"
 
 
-def complements(answer: Any) -> Iterator[Not]:
+def complements(answer: object) -> Iterator[Not]:
     """All complements that an answer is made of."""
     if isinstance(answer, Not):
         yield answer
@@ -210,7 +210,7 @@ def complements(answer: Any) -> Iterator[Not]:
         yield from complements(part)
 
 
-def resolve(answer: Any, leaf: Callable[[Hashable], T], test: Callable[[Relation], T], everything: T) -> T:
+def resolve(answer: object, leaf: Callable[[Hashable], T], test: Callable[[Relation], T], everything: T) -> T:
     """What an answer means, as a tensor or formula on which ``|`` and ``~`` work.
 
     ``leaf`` gives that of an exact answer, ``test`` that of a relation made of no others.
@@ -238,7 +238,7 @@ class Computes(Protocol):
     answers: Any
 
 
-def admits(rule: Computes, answer: Any, values: Tensor, defined: Tensor) -> Tensor:
+def admits(rule: Computes, answer: object, values: Tensor, defined: Tensor) -> Tensor:
     """Whether an answer admits each of the ``values``, bool ``[rows]``: ids, or a vectorised program's whole numbers.
 
     Values that are not ``defined`` are those of states without an answer; only a complement admits these.
@@ -264,7 +264,7 @@ def admits(rule: Computes, answer: Any, values: Tensor, defined: Tensor) -> Tens
     return resolve(answer, leaf, test, torch.ones_like(defined))
 
 
-def met(answer: Any) -> Any:
+def met(answer: object) -> Any:
     """An answer as a program's own relation reads it."""
     match answer:
         case None:
@@ -290,7 +290,7 @@ def _holds(rule: Computes, relation: Relation, value: Any) -> bool:
     return bool(_related(rule, key, relation.answer)) if isinstance(relation, Meets) else relation.admits(key)
 
 
-def _related(rule: Computes, value: Any, answer: Hashable) -> Any:
+def _related(rule: Computes, value: object, answer: Hashable) -> Any:
     """What the program's own relation says."""
     try:
         return rule.relation(value, answer)  # type: ignore[misc]
@@ -301,7 +301,7 @@ def _related(rule: Computes, value: Any, answer: Hashable) -> Any:
         ) from error
 
 
-def _checked(verdict: Any, like: Tensor) -> Tensor:
+def _checked(verdict: object, like: Tensor) -> Tensor:
     if not isinstance(verdict, Tensor) or verdict.shape != like.shape:
         given = f"shape {tuple(verdict.shape)}" if isinstance(verdict, Tensor) else type(verdict).__name__
         raise ConstraintError(

@@ -91,7 +91,7 @@ class SMT(LanguageRule):
     def names(self) -> list[str]:
         return [str(variable) for variable in self.terms.variables]
 
-    def expression(self, answer: Any, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
+    def expression(self, answer: object, codes: Sequence[int], free: Sequence[int] = ()) -> Any:
         """The formula with every site known but the ``free`` ones: a Z3 Bool in the main context.
 
         Known sites are numerals, so that the formula itself can specialise and the solver gets little to do.
@@ -174,7 +174,7 @@ class SMT(LanguageRule):
             )
         self._complements.add(answer)
 
-    def _formula(self, z: list[Any], answer: Any) -> Any:
+    def _formula(self, z: list[Any], answer: object) -> Any:
         """What the user's formula says, as one Z3 Bool."""
         z3 = load_z3()
         try:
@@ -197,7 +197,7 @@ class SMT(LanguageRule):
             return z3.BoolVal(all(parts))
         return parts[0] if len(parts) == 1 else z3.And(*parts)
 
-    def _check_sites(self, formula: Any, answer: Any) -> None:
+    def _check_sites(self, formula: object, answer: object) -> None:
         """Refuse a formula that is about other constants than the sites."""
         names = constants(formula)
         if names and names.isdisjoint(self.names):
@@ -263,7 +263,7 @@ def members(formula: Any) -> Iterator[Any]:
         yield formula
 
 
-def constants(formula: Any) -> set[str]:
+def constants(formula: object) -> set[str]:
     """The names of a formula's constants."""
     return {str(constant) for constant in load_z3().z3util.get_vars(formula)}
 
@@ -326,7 +326,7 @@ class PieceTerms:
         z3 = load_z3()
         return z3.Or(*[z3.And(*self.show(each)) for each in combinations])
 
-    def admits(self, total: Any) -> Any:
+    def admits(self, total: object) -> Any:
         """That a number is one which the answer admits."""
         z3 = load_z3()
         return resolve(
@@ -352,7 +352,7 @@ def _different(piece: AllDifferent, terms: PieceTerms) -> Any:
 def _increasing(piece: Increasing, terms: PieceTerms) -> Any:
     z3, alphabets = load_z3(), terms.rule.space.alphabets
 
-    def rises(i: int, low: Any) -> Any:
+    def rises(i: int, low: object) -> Any:
         higher = [symbol for symbol in alphabets[i + 1] if low < symbol or (low == symbol and not piece.strict)]
         return z3.Implies(terms.shows(i, low), z3.Or(*[terms.shows(i + 1, symbol) for symbol in higher]))
 

@@ -4,7 +4,6 @@ import copy
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +52,7 @@ def check_activations(network: nn.Module, x: Tensor | Gathered, batch_size: int)
         return
     each = 0
 
-    def count(layer: nn.Module, given: Any, output: Tensor) -> None:
+    def count(layer: nn.Module, given: object, output: Tensor) -> None:
         nonlocal each
         each += output.nbytes
 

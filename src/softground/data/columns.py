@@ -22,7 +22,7 @@ from .gathered import Gathered
 Names = str | Sequence[str]
 
 
-def listed(column: Any) -> list[Any]:
+def listed(column: object) -> list[Any]:
     """A column as a list in its own order; a series of pandas would count by its labels, a tensor give tensors.
 
     >>> listed(np.array([3, 4])), listed(torch.tensor([[1, 2]])), listed(range(2))
@@ -72,14 +72,14 @@ def column(table: Any, name: str) -> list[Any]:
         ) from error
 
 
-def inputs_of(table: Any, names: Names) -> Tensor:
+def inputs_of(table: object, names: Names) -> Tensor:
     """The inputs of all rows: of one column ``[rows, …]``, of several, one per site, ``[rows, sites, …]``."""
     if isinstance(names, str):
         return _stacked([_entry(value, row, names) for row, value in enumerate(column(table, names))], names)
     return torch.stack([inputs_of(table, name) for name in names], 1)
 
 
-def known_of(table: Any, names: Names) -> list[Any]:
+def known_of(table: object, names: Names) -> list[Any]:
     """Known symbols of all rows: rows of them in one column, or one column per site; None where one is missing."""
     if isinstance(names, str):
         return answers_of(column(table, names))
@@ -144,7 +144,7 @@ def _field(record: Any, index: int, name: str) -> Any:
         raise DataError(f"Record {index} has no {name!r}: it {shown}. Name one of its fields.") from error
 
 
-def _entry(value: Any, row: int, name: str) -> Tensor:
+def _entry(value: object, row: int, name: str) -> Tensor:
     if isinstance(value, Tensor):
         return value
     try:

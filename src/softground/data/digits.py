@@ -155,7 +155,7 @@ def _sklearn_digits() -> tuple[Any, Any]:
     return data.images, data.target.astype(np.uint8)
 
 
-def handwritten(digits: Any, part: Literal["train", "test"], seed: int = 0) -> Tensor:
+def handwritten(digits: object, part: Literal["train", "test"], seed: int = 0) -> Tensor:
     """A real handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
 
     Images are drawn with replacement, those of ``"test"`` from the quarter that ``"train"`` never shows.

@@ -62,7 +62,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
                 )
 
     @classmethod
-    def of(cls, table: Any, inputs: Names, answer: str, known: Names | None = None) -> Examples:
+    def of(cls, table: object, inputs: Names, answer: str, known: Names | None = None) -> Examples:
         """Examples from the columns of a table, such as a data frame of pandas or a Hugging Face data set.
 
         ``inputs`` is the column of the inputs, or a list of columns, one for each site; so is ``known``, for symbols
@@ -90,10 +90,10 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
     @staticmethod
     def ragged(
-        x: Sequence[Any],
-        y: Sequence[Any],
-        symbols: Sequence[Any] | None = None,
-        known: Sequence[Any] | None = None,
+        x: Sequence[object],
+        y: Sequence[object],
+        symbols: Sequence[object] | None = None,
+        known: Sequence[object] | None = None,
         shapes: Sequence[Hashable] | None = None,
     ) -> Ragged:
         """Examples of several lengths, for a :class:`~softground.Family`; see :meth:`~softground.data.Ragged.of`."""
@@ -124,7 +124,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
     (Ragged(2 of shape 3, 1 of shape 2), 6)
     """
 
-    def __init__(self, parts: Mapping[Any, Any], positions: Mapping[Any, Any] | None = None) -> None:
+    def __init__(self, parts: Mapping[Any, object], positions: Mapping[Any, object] | None = None) -> None:
         if not parts:
             raise DataError("A data set of no shapes was given; give at least one part.")
         self.parts = dict(parts)
@@ -149,10 +149,10 @@ class Ragged(Dataset[tuple[Any, Any]]):
     @classmethod
     def of(
         cls,
-        x: Sequence[Any],
-        y: Sequence[Any],
-        symbols: Sequence[Any] | None = None,
-        known: Sequence[Any] | None = None,
+        x: Sequence[object],
+        y: Sequence[object],
+        symbols: Sequence[object] | None = None,
+        known: Sequence[object] | None = None,
         shapes: Sequence[Hashable] | None = None,
     ) -> Ragged:
         """One array or tensor of inputs per example, and the columns of :class:`~softground.data.Examples`.

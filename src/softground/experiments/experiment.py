@@ -20,6 +20,7 @@ from torch import nn
 from ..data.anchors import Anchors
 from ..data.known import reveal
 from ..errors import CheckpointError, DataError, InverseError, LearnerError, SoftgroundError
+from ..files import Json
 from ..learner import Learner
 from ..learner.datasets import Data, data_with_tasks
 from ..learner.observers import together
@@ -165,7 +166,7 @@ class Experiment(TrainingSettings):
         previous: bool = False,
         quiet: bool = False,
         silent: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Json:
         """Train in a run folder (a new one under ``runs/`` by default), and return what ``summary.json`` holds.
 
         ``quiet`` shows no progress, ``silent`` prints nothing at all. Ctrl-C says how to go on.

@@ -68,7 +68,7 @@ def recipe_of(folder: RunFolder, strict: bool = True) -> Recipe:
         ) from error
 
 
-def recipe_from(given: Any, where: Path, strict: bool = True) -> Recipe:
+def recipe_from(given: object, where: Path, strict: bool = True) -> Recipe:
     """The recipe in a file; raises Retired, or CheckpointError where the file is damaged."""
     tasks = _tasks()
     if isinstance(given, dict) and isinstance(task := given.get("task"), str):

@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
 from ..errors import InverseError
+from ..files import Json
 
 Device = Literal["auto", "cpu", "cuda"]
 # The fields that are for inverses by a solver.
@@ -32,7 +33,7 @@ class Place:
     solver_limit: float | None = None
     """Seconds after which a solver's query counts as unknown; a hanging worker is killed (default: 300)."""
 
-    def solver(self, inverse: str) -> dict[str, Any]:
+    def solver(self, inverse: str) -> Json:
         """The settings of the Z3 or CP-SAT inverse. None may be given for another inverse."""
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
         if given and inverse not in ("z3", "cpsat"):
@@ -43,7 +44,7 @@ class Place:
             )
         return {name.removeprefix("solver_"): value for name, value in given.items()}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """These settings as plain JSON."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(Place)}
 

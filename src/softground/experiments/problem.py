@@ -20,6 +20,7 @@ from ..data.checks import check_activations
 from ..data.examples import Split
 from ..data.gathered import Gathered
 from ..errors import LearnerError
+from ..files import Json
 from ..inverses import INVERSES, Inverse
 from ..kernels import KERNELS, Kernel
 from ..kernels.exact import exact_kernel
@@ -36,7 +37,7 @@ from .recipe import Recipe, resolved
 
 # What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
 # gradient), no annealing, no second stage, and a quicker optimiser.
-EXACT: dict[str, Any] = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "constant", "floor": 0.0}
+EXACT: Json = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "constant", "floor": 0.0}
 EXACT |= {"warmup": 0, "optimizer": "adamw", "one_cycle": True, "zero_epochs": 0}
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
@@ -72,7 +73,7 @@ class Problem(ABC):
         """Space, rule and inverse, or those of each shape; ``solver`` are settings of the Z3 inverse."""
 
     @abstractmethod
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, object]) -> Json:
         """The settings of the preset ``paper`` or ``best`` for this problem, where they are not the recipe's defaults.
 
         ``given`` are the settings that override it, on which others may depend.
@@ -134,7 +135,7 @@ class Problem(ABC):
         problem = {name: filled.get(name) if (v := getattr(self, name)) is None else v for name in sorted(own)}
         return Recipe(task=self.name, problem=problem, preset=preset, **values)
 
-    def stages(self, recipe: Recipe, task: Task, answers: Sequence[Any] | None = None) -> list[Stage]:
+    def stages(self, recipe: Recipe, task: Task, answers: Sequence[object] | None = None) -> list[Stage]:
         """Stage I, a baseline or supervision; before it scouts, after it Stage II, where the recipe has them."""
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
@@ -163,7 +164,7 @@ class Problem(ABC):
         if objective is SoftenedGrounding:
             return self.grounding(recipe, task)
         takes = inspect.signature(objective).parameters
-        given: dict[str, Any] = {"steps": recipe.steps} if "steps" in takes else {}
+        given: Json = {"steps": recipe.steps} if "steps" in takes else {}
         return objective(**given, **({"schedule": self.schedule(recipe)} if "schedule" in takes else {}))
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CheckpointError, LearnerError, Setting
-from ..files import typed_fields
+from ..files import Json, typed_fields
 from ..learner.settings import TrainingSettings, setting
 from ..learner.stage import KEPT
 from ..schedules import SCHEDULES
 from ..training.step import OBJECTIVES
 
-IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]] = {}
+IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Json]] = {}
 """Settings that an objective implies, by its name, from a preset's values and those given, which win."""
 
 
@@ -120,13 +120,13 @@ class Recipe(TrainingSettings):
                 ".",
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The recipe as plain JSON."""
         values = dataclasses.asdict(self)
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @classmethod
-    def of_json(cls, given: Any, where: Path) -> Recipe:
+    def of_json(cls, given: object, where: Path) -> Recipe:
         """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
@@ -142,7 +142,7 @@ def settings() -> dict[str, dataclasses.Field[Any]]:
     return {f.name: f for f in fields(Recipe) if f.metadata}
 
 
-def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def resolved(preset: Mapping[str, object], given: Mapping[str, object]) -> Json:
     """A preset's values with those that were ``given`` in their place, and what follows from the objective.
 
     Stage II is part of the paper's method; other objectives get it only where it is asked for (Table 3).
@@ -163,7 +163,7 @@ def resolved(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
     return values
 
 
-def checked(kind: type[Any], given: Mapping[str, Any], where: Path) -> dict[str, Any]:
+def checked(kind: type[Any], given: Mapping[str, object], where: Path) -> Json:
     """The fields of a dataclass as the file ``where`` has them, each of its type."""
     try:
         return typed_fields(kind, given)

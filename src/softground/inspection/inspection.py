@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from ..errors import SoftgroundError
+from ..files import Json
 from ..kernels import Kernel
 from ..task import Family, Task
 from ..walks.connectivity import Components, joined
@@ -54,7 +55,7 @@ class Inspection:
 
         return as_text(self)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Json:
         """Everything as plain values; infinities are None."""
         from .show import advice  # here, because tables on a screen take long to import
 
@@ -67,9 +68,9 @@ class Inspection:
 
 def inspect(
     task: Task,
-    answers: Sequence[Any] | None = None,
+    answers: Sequence[object] | None = None,
     *,
-    support: Any = None,
+    support: object = None,
     kernels: Mapping[str, Kernel] | None = None,
     sample: int = SAMPLE,
     seed: int = 0,
@@ -166,7 +167,7 @@ def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:
     return ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Dataclasses as dicts, kernels by name, and None for infinities, which JSON does not know."""
     if isinstance(value, float) and not math.isfinite(value):
         return None

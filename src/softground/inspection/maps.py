@@ -28,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..files import Json
 from ..task import Task
 from ..walks.time_limit import TimeLimit
 from .map_search import WORK, FittedRows, ImageSearch, Symmetry
@@ -274,7 +274,7 @@ def further_rows(search: ImageSearch, rows: FittedRows, count: int) -> list[int]
     return chosen
 
 
-def other_maps(task: Task, z: Tensor, y: Tensor, seconds: float = 1.0) -> dict[str, Any] | None:
+def other_maps(task: Task, z: Tensor, y: Tensor, seconds: float = 1.0) -> Json | None:
     """What fits the readings ``z`` of examples with encoded answers ``y``, as plain values and in words.
 
     None where there are no readings, or symbols are reals.
@@ -286,13 +286,13 @@ def other_maps(task: Task, z: Tensor, y: Tensor, seconds: float = 1.0) -> dict[s
     z, y = rows[:, : z.shape[1]], rows[:, z.shape[1] :].reshape(-1, *y.shape[1:])
     found = MapSearch(task, Support(z, y, ""), TimeLimit(seconds), work=BRIEF).found(labels=False)
     every, one = found.every, found.one_to_one
-    plain: dict[str, Any] = {"combinations": len(z), "maps": every.count, "one_to_one": one.count}
+    plain: Json = {"combinations": len(z), "maps": every.count, "one_to_one": one.count}
     plain |= {"finished": every.finished and one.finished, "disagree": list(every.disagree)}
     plain |= {"examples": list(found.examples), "never_read": list(found.absent)}
     return plain | {"text": _words(plain)}
 
 
-def _words(found: dict[str, Any]) -> str:
+def _words(found: Json) -> str:
     """The summary's figures in sentences."""
     others, one, least = found["maps"] - 1, found["one_to_one"] - 1, "" if found["finished"] else "at least "
     words = (

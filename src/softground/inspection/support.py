@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,7 +68,7 @@ class SymbolRows(FittedRows):
         return self.task.feasible(states.flatten(0, 1), y).view(images.shape[:2])
 
 
-def declared(task: Task, given: Any, sample: Sample, every: Sequence[Any] | None = None) -> Support:
+def declared(task: Task, given: object, sample: Sample, every: Sequence[object] | None = None) -> Support:
     """Combinations that are given: symbols, or a tensor of codes, or data whose symbols are known.
 
     ``every`` are all the answers given, for combinations that none of the sample's answers fits.
@@ -93,7 +92,7 @@ def declared(task: Task, given: Any, sample: Sample, every: Sequence[Any] | None
     return _support(z, _answers(task, z, sample, every), "declared")
 
 
-def _known(given: Any) -> Tensor | None:
+def _known(given: object) -> Tensor | None:
     for name in ("symbols", "known"):
         if isinstance(found := getattr(given, name, None), Tensor):
             return found
@@ -128,7 +127,7 @@ def _check(task: Task, z: Tensor, what: str, places: Sequence[int]) -> None:
         )
 
 
-def _answers(task: Task, z: Tensor, sample: Sample, every: Sequence[Any] | None) -> Tensor:
+def _answers(task: Task, z: Tensor, sample: Sample, every: Sequence[object] | None) -> Tensor:
     """The answer of each combination: the rule's, or the first that fits, of the sample and then of all given."""
     computed = task.computed(z)
     if computed is not None:
@@ -151,7 +150,7 @@ def _answers(task: Task, z: Tensor, sample: Sample, every: Sequence[Any] | None)
     )
 
 
-def _distinct(task: Task, first: Tensor, every: Sequence[Any] | None) -> Iterator[Tensor]:
+def _distinct(task: Task, first: Tensor, every: Sequence[object] | None) -> Iterator[Tensor]:
     """The ``first`` encoded answers one by one, then all others; these are encoded only if they are needed."""
     yield from torch.split(first, 1)
     if every is not None:

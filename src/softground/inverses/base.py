@@ -147,13 +147,13 @@ def sole(inverse: Any) -> Tensor | None:
 
 
 @singledispatch
-def own_kernel(inverse: Any) -> Any:
+def own_kernel(inverse: object) -> Any:
     """The kernel that suits an inverse without a law, where it needs one of its own."""
     return None
 
 
 @singledispatch
-def mode_by_search(inverse: Any, target: Target[Any]) -> Tensor | None:
+def mode_by_search(inverse: object, target: Target[Any]) -> Tensor | None:
     """The likeliest z ∈ S_y of each example, where an inverse without a law finds it; None where it cannot.
 
     A search that gives up leaves some z outside S_y in a row.

@@ -42,7 +42,7 @@ RECORDED: Registry[Callable[[Categorical, Facts, Tensors], Inverse]] = Registry(
 
 
 @singledispatch
-def record(inverse: Any) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+def record(inverse: object) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     """What a saved model keeps of the rule; None where it cannot be saved."""
     return None
 
@@ -78,7 +78,7 @@ class RecordedProgram(Program):
     """
 
     def __init__(
-        self, space: Categorical, ids: Callable[[Tensor], Tensor], keys: Sequence[Hashable], width: int, form: Any
+        self, space: Categorical, ids: Callable[[Tensor], Tensor], keys: Sequence[Hashable], width: int, form: object
     ) -> None:
         super().__init__(_no_function, space)
         self.ids, self.vectorised, self.width, self.form = ids, width > 0, max(width, 1), form
@@ -177,7 +177,7 @@ def _totals(values: Tensor, sizes: list[int]) -> Totals:
     return Totals(values.long(), sizes)
 
 
-def _not_saved(state: Any, symbol: Any) -> Any:
+def _not_saved(state: object, symbol: object) -> Any:
     raise ConstraintError("The scan's step was not saved with the model; only its tables were.")
 
 

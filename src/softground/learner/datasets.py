@@ -283,7 +283,7 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
 
 
 def data_by_shape(
-    data: Any, shapes: Collection[Shape], serves: Callable[[Shape], bool]
+    data: object, shapes: Collection[Shape], serves: Callable[[Shape], bool]
 ) -> list[tuple[Any, Dataset[Any], Tensor]]:
     """The examples of each shape and where they stand in ``data``; a shape that nothing ``serves`` is refused.
 

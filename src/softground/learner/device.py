@@ -98,7 +98,7 @@ def precision_of(fabric: Fabric) -> str:
     return str(fabric.strategy.precision.precision)
 
 
-def everyone(fabric: Fabric, value: Any) -> list[Any]:
+def everyone(fabric: Fabric, value: object) -> list[Any]:
     """What each process gives, in their order; all must ask at the same time."""
     world = fabric.world_size
     return [value] if world == 1 else [fabric.broadcast(value, src=rank) for rank in range(world)]

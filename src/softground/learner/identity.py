@@ -97,7 +97,7 @@ def settings(learner: Plan) -> Json:
     } | ({"tensor_cores": cores} if cores else {})
 
 
-def describe(value: Any, inside: tuple[int, ...] = ()) -> Any:
+def describe(value: object, inside: tuple[int, ...] = ()) -> Any:
     """``value`` as JSON; of a space or a rule its class. ``inside`` are the ids of what it is a part of."""
     name = type(value).__qualname__
     match value:
@@ -146,7 +146,7 @@ def describe(value: Any, inside: tuple[int, ...] = ()) -> Any:
     return {"class": name} | each(kept)
 
 
-def made_with(value: Any) -> Json:
+def made_with(value: object) -> Json:
     """An object's class and what it was made with; of a function its name and the values that it closes over."""
     kind = type(value)
     if inspect.isroutine(value):

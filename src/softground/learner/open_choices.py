@@ -96,7 +96,7 @@ def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
 
 
 def _walk(
-    teacher: SoftenedGrounding, part: Part, kept: Mapping[str, Any] | None
+    teacher: SoftenedGrounding, part: Part, kept: Mapping[str, object] | None
 ) -> tuple[SoftenedGrounding, Json | None]:
     """The teacher with its kernel; and what to keep of it where chains walk."""
     task, inverse = part.task, part.task.inverse

@@ -112,7 +112,7 @@ class Outputs:
         if alone and of_known_layers(network) and plan.precision in PRECISIONS:
             self.passes = Passes(self._recorded, network, lambda: [streams.distortion, streams.chance])
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         """The output for inputs x, attached to the gradient tape; it has a row for each, of finite numbers."""
         # Images that recur get one distortion each, however many rows show them.
         output = each_once(self.network, x, self._read) if isinstance(x, Gathered) else self._read(x)
@@ -122,7 +122,7 @@ class Outputs:
             check_rows(output, rows)
         return self.watch.watch(output)
 
-    def _read(self, x: Any) -> Any:
+    def _read(self, x: object) -> Any:
         if self.augment is not None and not isinstance(self.augment, RandomAffine):
             x = self.augment(x, self.streams.distortion)  # which may be different every time
         if self.passes is not None and isinstance(x, Tensor):

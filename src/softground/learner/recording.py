@@ -243,7 +243,7 @@ class _TwoGraphs:
         x: Tensor,
         weights: Sequence[Tensor],
         generators: Sequence[torch.Generator],
-        pool: Any,
+        pool: object,
     ) -> None:
         self.x, self.weights = x.clone(), weights
 

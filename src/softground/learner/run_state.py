@@ -86,7 +86,7 @@ def read_checkpoint(folder: RunFolder, previous: bool = False) -> State:
     return tensors, meta
 
 
-def refuse_older(folder: RunFolder, meta: Mapping[str, Any]) -> None:
+def refuse_older(folder: RunFolder, meta: Mapping[str, object]) -> None:
     """Refuse a checkpoint that remembers other things, by its ``meta``."""
     if meta.get("state", 0) != STATE:
         version = str(folder.read_config().get("version"))[:40]
@@ -97,7 +97,7 @@ def refuse_older(folder: RunFolder, meta: Mapping[str, Any]) -> None:
 
 
 def tensors_by_process(
-    folder: RunFolder, tensors: dict[str, Tensor], meta: Mapping[str, Any], only: int | None = None
+    folder: RunFolder, tensors: dict[str, Tensor], meta: Mapping[str, object], only: int | None = None
 ) -> tuple[int, Iterator[tuple[int, dict[str, Tensor]]]]:
     """How many processes saved a checkpoint, and what each did, or one of them alone."""
     parts = meta.get("parts", [])
@@ -109,7 +109,7 @@ def tensors_by_process(
     return len(names), ((rank, load_part(folder.path, names[rank]) if rank else tensors) for rank in which)
 
 
-def saved_after(meta: Mapping[str, Any]) -> str:
+def saved_after(meta: Mapping[str, object]) -> str:
     stage = meta.get("stage")
     number = stage + 1 if isinstance(stage, int) else stage
     return f"epoch {str(meta.get('epoch'))[:20]} of stage {str(number)[:20]}"
@@ -154,7 +154,7 @@ class Progress:
             self.best_score = score
             self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
 
-    def stale(self, record: Mapping[str, Any], patience: int) -> bool:
+    def stale(self, record: Mapping[str, object], patience: int) -> bool:
         """Whether this epoch is the ``patience``-th of its stage, or a later one, without a better validation figure.
 
         An epoch without evaluation ends nothing.
@@ -304,7 +304,7 @@ class Checkpoints:
             _check_memory(memory, each.memory[stage] if begun else {}, each.task, each.y)
             each.memory[stage] = memory
 
-    def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, Any]) -> None:
+    def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, object]) -> None:
         fabric = self.fabric
         if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
             # Streams cannot move to another number of processes or kind of device; new ones keep the law.

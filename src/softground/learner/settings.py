@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ..errors import LearnerError
 from ..features import FEATURES, terms
-from ..files import LARGEST_WHOLE
+from ..files import LARGEST_WHOLE, Json
 from ..retired import MEMBERS
 from .device import PRECISIONS, Precision
 
@@ -24,9 +24,9 @@ LISTED = ("batch_size", "seed", "evaluate_every", "unexplained", "clip", "accumu
 
 
 def setting(
-    default: Any,
+    default: object,
     help: str,
-    choices: Mapping[str, Any] | tuple[str, ...] | None = None,
+    choices: Mapping[str, object] | tuple[str, ...] | None = None,
     least: int | None = None,
     most: float | None = None,
 ) -> Any:
@@ -83,11 +83,11 @@ class TrainingSettings(_Features):  # type: ignore[misc, valid-type]
                 )
         return TrainingSettings(**{name: getattr(self, name) for name in known} | given)
 
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> Json:
         """The settings that are not at their defaults."""
         return {f.name: v for f in fields(TrainingSettings) if (v := getattr(self, f.name)) != f.default}
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> Json:
         """What a run folder holds of them; the precision is that of the learner's Fabric."""
         listed = {name: getattr(self, name) for name in LISTED}
         return listed | {name: v for name, v in self.chosen().items() if name not in (*LISTED, "precision")}

@@ -100,7 +100,7 @@ class TrainedPart(Part):
         if isinstance(self.network, Several) and (number == 0 or not isinstance(self.network, Scouted)):
             _refuse_chains(self.teacher, memory)
 
-    def batch(self, index: Tensor, x: Any, moment: Moment, idle: bool = False) -> Batch:
+    def batch(self, index: Tensor, x: object, moment: Moment, idle: bool = False) -> Batch:
         """The examples in the rows ``index``, with inputs x; an ``idle`` batch keeps step with other processes."""
         data = self.data
         return Batch(

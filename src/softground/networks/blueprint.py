@@ -75,7 +75,7 @@ def _hooked(module: nn.Module) -> bool:
     return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 
-def build(description: Mapping[str, Any], state: Mapping[str, Tensor]) -> nn.Module:
+def build(description: Mapping[str, object], state: Mapping[str, Tensor]) -> nn.Module:
     """The network described, which takes over the tensors of ``state``.
 
     Nothing is drawn, and no memory is taken before names and shapes agree: the description is not trusted.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from ..figures import Figure, figures
+from ..files import Json
 from ..retired import effective
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
@@ -26,9 +27,9 @@ class Facts:
 
     name: str  # the run folder's
     config: Mapping[str, Any]
-    history: list[dict[str, Any]]  # metrics.jsonl
+    history: list[Json]  # metrics.jsonl
     summary: Mapping[str, Any]  # empty while a run goes on
-    watched: list[dict[str, Any]]  # gallery.jsonl
+    watched: list[Json]  # gallery.jsonl
     findings: Findings | None  # report.json
 
     @classmethod
@@ -50,7 +51,7 @@ class Facts:
         return str(self.config.get("task", "run"))
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Json:
         """The run's recipe, settings, version and digests, as far as the config has them."""
         return {name: value for name, value in self.config.items() if name not in ("format", "task", "before")}
 

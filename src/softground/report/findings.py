@@ -12,7 +12,6 @@ import base64
 import io
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -116,7 +115,7 @@ class Findings:
         return found
 
 
-def look_at(x: Any, sites: int) -> Input:
+def look_at(x: object, sites: int) -> Input:
     """One input of a data set."""
     if isinstance(x, dict):
         return Input(text=_cut("; ".join(f"{key}: {_words(value)}" for key, value in x.items())))
@@ -125,7 +124,7 @@ def look_at(x: Any, sites: int) -> Input:
     return Input(text=_words(x)) if frames is None else _pictured(frames)
 
 
-def _values(x: Any) -> Tensor | None:
+def _values(x: object) -> Tensor | None:
     """An input's numbers; None for anything else."""
     try:
         return torch.as_tensor(x).detach().cpu()
@@ -172,7 +171,7 @@ def png(frame: Tensor) -> str:
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 
-def _words(x: Any) -> str:
+def _words(x: object) -> str:
     """An input in a few words; a symmetric matrix without a diagonal is a graph's weights."""
     values = _values(x)
     if values is None:

@@ -113,7 +113,7 @@ def _memory(learner: Learner, folder: RunFolder | None) -> tuple[int, Callable[[
     history = getattr(learner, "history_", None)
     if history is not None:
 
-        def kept(shape: Any) -> Tensor | None:
+        def kept(shape: object) -> Tensor | None:
             parts = [part for part in learner.loop.parts if part.shape == shape]
             return parts[0].remembered(CHAINS) if parts else None
 
@@ -194,7 +194,7 @@ def counts(space: Categorical, rows: Tensor, columns: Tensor) -> list[list[int]]
     return counted
 
 
-def _watched(index: Any, reads: list[_Read], sites: int) -> list[int]:
+def _watched(index: object, reads: list[_Read], sites: int) -> list[int]:
     """Training examples to show: those that were watched, or the first."""
     number = {place: i for i, place in enumerate(place for read in reads for place in read.places)}
     known = [number[i] for i in index if type(i) is int and i in number] if isinstance(index, list) else []
@@ -229,11 +229,11 @@ def _shown(read: _Read, row: int) -> Shown:
     return Shown(read.places[row], x, _given(read.answers[row]), true, predicted, grounded, fine, gives)
 
 
-def _given(answer: Any) -> str | None:
+def _given(answer: object) -> str | None:
     return "unknown" if answer is None else written(answer)
 
 
-def written(answer: Any) -> str | None:
+def written(answer: object) -> str | None:
     """An answer in a few characters; None for a tensor, or where it is too long.
 
     >>> written((7, 2)), written(True), written(torch.tensor(3)), written("x" * 99)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import SoftgroundError
 from ..figures import Figure
-from ..files import failure
+from ..files import Json, failure
 from ..learner.observers import Observer, together
 from ..preparing import hushed
 from .progress import Display
@@ -50,7 +50,7 @@ class Logged:
     def __init__(self, loggers: Sequence[Any], settings: Mapping[str, Any] | None = None) -> None:
         self.loggers, self.settings = loggers, flat(settings or {})
 
-    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+    def __call__(self, event: str, facts: Json) -> None:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
@@ -67,7 +67,7 @@ class Logged:
 
 
 @contextmanager
-def shown(observer: Observer | None, quiet: bool, loggers: Sequence[Any] = ()) -> Iterator[Observer | None]:
+def shown(observer: Observer | None, quiet: bool, loggers: Sequence[object] = ()) -> Iterator[Observer | None]:
     """The observer, beside loggers and a display of progress, unless that is not wanted or there is nowhere for it."""
     observer = together(observer, Logged(loggers)) if loggers else observer
     display = None if quiet else Display.on_terminal()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 from rich import progress
 from rich.console import Console, RenderableType
@@ -12,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..figures import figures
-from ..files import harmless
+from ..files import Json, harmless
 from ..learner.stage import Stage
 from ..preparing import watched
 from .words import columns, in_words, rows, short
@@ -69,7 +68,7 @@ class Display:
         """Show how far a preparation is."""
         self.progress.facts = text
 
-    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+    def __call__(self, event: str, facts: Json) -> None:
         """React to an event of the loop."""
         if event == "begin":
             for line in facts.get("choice", ()):
@@ -99,7 +98,7 @@ def title(stage: str) -> str:
     return f"Stage {stage}" if stage in ("0", "I", "II") else stage
 
 
-def summary_line(record: dict[str, Any]) -> str:
+def summary_line(record: Json) -> str:
     """An epoch in a few words.
 
     >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75, "test_error": 3.2})
@@ -120,7 +119,7 @@ def summary_line(record: dict[str, Any]) -> str:
     return "; ".join(lines)
 
 
-def result_table(title: str, moments: dict[str, dict[str, Any]], test_sets: Iterable[str] = ()) -> Table:
+def result_table(title: str, moments: dict[str, Json], test_sets: Iterable[str] = ()) -> Table:
     """Figures side by side: one column per moment (before, after Stage I, …), one row per metric of a short table.
 
     Figures of further test sets are in those of the last moment, and get columns of their own.

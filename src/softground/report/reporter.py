@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from ..files import Json
 from ..inspection.maps import other_maps
 from ..preparing import Reporter
 from ..runs import RunFolder
@@ -25,7 +26,7 @@ class RunReporter(Reporter):
     def shown(self, observer: Any, quiet: bool, loggers: Sequence[Any]) -> AbstractContextManager[Any]:
         return shown(observer, quiet, loggers)
 
-    def facts(self, task: Any, z: Any, y: Any) -> dict[str, Any]:
+    def facts(self, task: Any, z: Any, y: Any) -> Json:
         found = other_maps(task, z, y)
         return {} if found is None else {"other_maps": found}
 

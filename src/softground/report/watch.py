@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..data.examples import Examples
 from ..errors import NonFiniteOutput
-from ..files import Unreadable, append_line, parse_object, read_lines, replace_file
+from ..files import Json, Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..learner.datasets import Batches, Data, data_with_tasks
 from ..learner.evaluation import groundings
@@ -48,7 +48,7 @@ class Watch:
         self.learner, self.train, self.count = learner, train, count
         self.path = folder.path / GALLERY
 
-    def __call__(self, event: str, facts: dict[str, Any]) -> None:
+    def __call__(self, event: str, facts: Json) -> None:
         """React to an event of the loop."""
         if event == "begin":
             self.done = facts["epochs"]
@@ -102,7 +102,7 @@ class Watch:
             record["inputs"] = seen[: shown_of(max(space.sites for _, space, *_ in self.parts))]
         append_line(self.path, _line(record))
 
-    def _chains(self, shape: Any, stage: str | None, rows: list[int]) -> tuple[Tensor | None, Tensor | None]:
+    def _chains(self, shape: object, stage: str | None, rows: list[int]) -> tuple[Tensor | None, Tensor | None]:
         """Chains in this stage, or draws from Q* if it has none, and which examples wait for a first state."""
         stages = self.learner.staged[shape]
         number = next((number for number, each in enumerate(stages) if each.name == stage), None)
@@ -130,7 +130,7 @@ def texts(space: Any, z: Tensor) -> list[Symbols]:
     return [[str(symbol) for symbol in row] for row in space.decode(z)]
 
 
-def read_gallery(path: Path) -> list[dict[str, Any]]:
+def read_gallery(path: Path) -> list[Json]:
     """Every complete line, in order; one that is damaged is left out, as is a file that is missing."""
     found = []
     for line in read_lines(path):
@@ -139,5 +139,5 @@ def read_gallery(path: Path) -> list[dict[str, Any]]:
     return [r for r in found if type(r.get("epochs")) is int and isinstance(r.get("predicted"), list)]
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _line(record: Json) -> bytes:
     return json.dumps(record, allow_nan=False).encode() + b"\n"

@@ -14,7 +14,7 @@ Path = tuple[str, ...]
 DEEPEST = 12  # nesting that is shown; a forged file may hold much more
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value of a record is a finite number; files may hold anything."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
@@ -96,7 +96,7 @@ def symbol(text: str) -> str:
     return SIGNS.get(text, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
-def columns(moments: Mapping[str, Mapping[str, Any]], sets: Iterable[str] = ()) -> dict[str, dict[str, Figure]]:
+def columns(moments: Mapping[str, Mapping[str, object]], sets: Iterable[str] = ()) -> dict[str, dict[str, Figure]]:
     """Figures by column and name: a column for each moment, then one for each further test set of the last moment."""
     known = {name: worded(name) for name in sets}
     found: dict[str, dict[str, Figure]] = {name: {} for name in (*moments, *known.values())}
@@ -137,7 +137,7 @@ def listed(value: Any, path: Path = ()) -> Iterator[tuple[Path, str | None]]:
         yield path, "…" if groups else ", ".join(map(_word, value)) if isinstance(value, list) else _word(value)
 
 
-def flat(settings: Any) -> dict[str, str]:
+def flat(settings: object) -> dict[str, str]:
     """Every setting by its path, without the groups.
 
     >>> flat({"lr": 0.1, "stages": [{"epochs": 3}]})
@@ -146,7 +146,7 @@ def flat(settings: Any) -> dict[str, str]:
     return {" › ".join(path): words for path, words in listed(settings) if words is not None}
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     """One value.
 
     >>> [_word(v) for v in (None, True, 0.5, "exp", {}, {"a": 1})]

@@ -55,7 +55,7 @@ class CPSATEngine(Engine):
         class Collected(cp.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
             """Different values of some variables, up to a number; it gives up after many repeats."""
 
-            def __init__(self, variables: Sequence[Any], most: int) -> None:
+            def __init__(self, variables: Sequence[object], most: int) -> None:
                 super().__init__()
                 self.variables, self.most, self.found = variables, most, dict[Codes, None]()
                 self.repeats, self.stopped = 0, False
@@ -125,7 +125,7 @@ class CPSATEngine(Engine):
             native = native.clone()
             native.add_forbidden_assignments(variables, some)
 
-    def _search(self, native: Any, variables: Sequence[Any], most: int, **more: Any) -> tuple[list[Codes], bool]:
+    def _search(self, native: object, variables: Sequence[object], most: int, **more: Any) -> tuple[list[Codes], bool]:
         """One search; raises where it ended for want of time or memory."""
         end: End = "unknown"
         hopeless = False

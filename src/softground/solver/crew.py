@@ -45,7 +45,7 @@ class SolverProcess:
     each group in order, then None; or an error. ``at[0]`` is the group that it is at, or was at when it died.
     """
 
-    def __init__(self, rule: Any, limits: Limits) -> None:
+    def __init__(self, rule: object, limits: Limits) -> None:
         self.at = memoryview(mmap.mmap(-1, 8)).cast("q")
         self.parent = os.getpid()
         self.connection, there = Pipe()
@@ -68,7 +68,7 @@ class SolverProcess:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
 
-    def _live(self, connection: Connection, rule: Any, limits: Limits) -> NoReturn:
+    def _live(self, connection: Connection, rule: object, limits: Limits) -> NoReturn:
         """Answer the parent until it ends."""
         try:
             for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # these are for the parent to handle

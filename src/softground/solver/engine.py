@@ -107,7 +107,7 @@ class Engine(ABC):
 
 
 @singledispatch
-def engine(rule: Any, limits: Limits) -> Engine:
+def engine(rule: object, limits: Limits) -> Engine:
     """The engine for a rule; each engine's file registers the kind of rule that it solves."""
     raise InverseError(f"{rule!r} was given, which no solver understands; expected an SMT or a CPMpy rule.")
 

@@ -40,7 +40,7 @@ class TruthTable:
         self.largest = [max(map(abs, symbols)) for symbols in terms.symbols]
         self._steps: dict[str, list[Step] | None] = {}  # None: for Z3
 
-    def solve(self, expressions: Sequence[Any], sites: tuple[int, ...]) -> list[list[Codes] | None]:
+    def solve(self, expressions: Sequence[object], sites: tuple[int, ...]) -> list[list[Codes] | None]:
         """The combinations that make each expression true, in order; None where they were not evaluated."""
         found: list[list[Codes] | None] = [None] * len(expressions)
         alike: dict[str, list[tuple[int, Numbers]]] = {}
@@ -70,7 +70,7 @@ class TruthTable:
         finally:
             z3.Z3_set_ast_print_mode(c, z3.Z3_PRINT_SMTLIB2_COMPLIANT)
 
-    def _read(self, expression: Any, shape: str) -> list[Step] | None:
+    def _read(self, expression: object, shape: str) -> list[Step] | None:
         """The steps of a shape, if all are known and nothing in the expression has a meaning of the rule's own."""
         if not self._plain(expression):
             return None

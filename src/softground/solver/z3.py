@@ -149,7 +149,7 @@ class Z3Engine(Engine):
             solver.pop()
         return states
 
-    def _satisfiable(self, expression: Any) -> bool:
+    def _satisfiable(self, expression: object) -> bool:
         """By a new solver: where much is open, what a warm one has learnt can mislead it (seconds instead of 5 ms)."""
         for kind in tuple(self._kinds):
             status = self._check(self._fresh(kind, expression))

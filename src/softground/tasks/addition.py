@@ -26,6 +26,7 @@ from ..data.digits import Digits
 from ..data.examples import Examples, Split
 from ..errors import DataError, SpaceError
 from ..experiments.problem import TASKS
+from ..files import Json
 from ..metrics import accuracies
 from ..spaces.categorical import Categorical
 from ..task import Task
@@ -64,7 +65,7 @@ class Addition(OfDigits):
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         return addition_task(self.digits, self.rule)
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, object]) -> Json:
         values = PRESETS[name] | {"batch_size": max(1, IMAGES_PER_BATCH[name] // (2 * max(1, self.digits)))}
         # Long numbers need one epoch at γ = ∞ first. A column that ignores carries stays the same if 5 is added to both
         # of its digits (modulo 10). So a network that learns from columns alone reads every digit d as d or as d + 5,

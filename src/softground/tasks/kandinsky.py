@@ -45,6 +45,7 @@ from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS, Problem
 from ..experiments.recipe import Recipe
+from ..files import Json
 from ..metrics import share
 from ..networks.blueprint import LAYERS
 from ..projections import ChangeOne, Drop, RandomDrop, Walk
@@ -67,7 +68,7 @@ Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 HELD_OUT = 0.25  # scenes for validation, and for testing, over those for training
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # The paper does not treat scenes. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},
     # Drawn objects vary so little that distortions would only hide what is seen.
@@ -232,14 +233,14 @@ class KandLogic(Problem):
         drop, family = Drop(task.space, figures[-1]), RandomDrop(task.space, figures)
         return Walk(task.inverse, task.space, drop, family, ChangeOne(task.space))
 
-    def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
+    def network(self, recipe: Recipe, x: Tensor, space: object) -> nn.Module:
         if self.head == "objects":
             return super().network(recipe, x, space)
         network = super().network(recipe, x, SimpleNamespace(outputs=len(SHAPES) + len(COLOURS)))
         network.classifier = nn.Sequential(network.classifier, Attributes())  # type: ignore[arg-type]
         return network
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, object]) -> Json:
         return PRESETS[name]
 
 

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ..data.digits import Digits, Source, load_digits, put_away
 from ..data.examples import held_out
 from ..experiments.problem import EXACT, Problem
+from ..files import Json
 from ..seeds import stream
 
 Made = TypeVar("Made")
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # The paper does not treat these tasks. This is its kernel, annealing and optimiser, as for formulas.
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
     "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},

@@ -28,6 +28,7 @@ from ..data.digits import Digits, put_away
 from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import TASKS
+from ..files import Json
 from ..metrics import share
 from ..spaces.categorical import Categorical
 from ..task import Task
@@ -74,7 +75,7 @@ class Pairs(OfDigits):
         def part(pool: Any, codes: Codes, each: int, chance: np.random.Generator) -> Examples:
             return shown(pool, space, codes.repeat(each, 0), sums, chance)
 
-        def training(pool: Any, chance: np.random.Generator) -> Examples:
+        def training(pool: object, chance: np.random.Generator) -> Examples:
             train = part(pool, occur, EACH["train"], chance)
             if self.train_size is None:
                 return train
@@ -97,7 +98,7 @@ class Pairs(OfDigits):
         note = f"{note} Images are drawn with replacement."
         return Split(training(seen, rng[0]), test, note, validation, more, apart)
 
-    def further(self, pool: Any, space: Categorical, rng: np.random.Generator) -> dict[str, Examples]:
+    def further(self, pool: object, space: Categorical, rng: np.random.Generator) -> dict[str, Examples]:
         """Test sets that only one of the tasks has."""
         return {}
 
@@ -118,7 +119,7 @@ class Pairs(OfDigits):
         right = predicted.sum(1) == symbols.sum(1)
         return {"sum_accuracy": share(right), "symbol_accuracy": share(predicted == symbols)}
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, object]) -> Json:
         # The usage prior favours the one-to-one reading over those that merge digits.
         return PRESETS[name] | {"batch_size": 64} | ({"usage": "uniform"} if name == "best" else {})
 

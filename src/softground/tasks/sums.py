@@ -32,6 +32,7 @@ from ..data.examples import Examples, Ragged, Split
 from ..data.gathered import Gathered
 from ..errors import DataError
 from ..experiments.problem import TASKS
+from ..files import Json
 from ..metrics import accuracies
 from ..spaces.categorical import Categorical
 from ..task import Family, Task
@@ -42,7 +43,7 @@ LONG = 86  # digits from which a row's sum says little about each
 METRICS = partial(accuracies, name="sum_accuracy")
 LEAST_BATCH = 16  # rows, however long they are
 PRIOR = 16  # the prior on usage counts like this many digits
-LONG_ROWS: dict[str, Any] = {"network": "strided", "epochs": 12, "usage": "uniform", "learning_rate": 5e-3}
+LONG_ROWS: Json = {"network": "strided", "epochs": 12, "usage": "uniform", "learning_rate": 5e-3}
 UNDISTORTED = 512  # digits from which distortions hold learning up for too long; between 100 and 1,024
 
 
@@ -94,7 +95,7 @@ class Sums(OfDigits):
     def task(self, inverse: str = "auto", **solver: Any) -> Family:
         return Family(sums_task, self.lengths)
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, object]) -> Json:
         settings = PRESETS[name] | {"batch_size": max(LEAST_BATCH, IMAGES_PER_BATCH[name] // max(self.lengths))}
         if name == "paper" or min(self.lengths) < LONG:
             return settings

@@ -26,6 +26,7 @@ from ..data.digits import Digits
 from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS
+from ..files import Json
 from ..metrics import share
 from ..projections import Walk
 from ..spaces.categorical import Categorical
@@ -38,7 +39,7 @@ from .sudoku.walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
 Kinds = Literal["valid", "both"]
 STEPS, LEAST_EPOCHS = 2000, 20
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # As for Sudoku, from the authors' code; see there.
     "paper": {"gamma": 1.6, "floor": 0.32, "standardise": True, "zero_epochs": 40, "keep": "best"},
     "best": EXACT | {"network": "convnet", "batch_size": 16, "learning_rate": 3e-3, "augment": True},
@@ -72,7 +73,7 @@ class Validity(OfDigits):
     def walk(self, task: Task) -> Walk:
         return board_walk(SIZE, task)
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, Any]) -> Json:
         values = {"evaluate_every": 20} | PRESETS[name]
         batches = math.ceil(self.train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))
         return values | {"epochs": max(LEAST_EPOCHS, math.ceil(STEPS / max(1, batches)))}

@@ -51,7 +51,7 @@ BOUNDS = 0.01, 0.5  # of a learnt ε
 COMMON = 0.1  # R at most, where the law is not known: an answer that all examples have would say nothing
 
 
-def check_level(level: Any) -> Level:
+def check_level(level: object) -> Level:
     """A noise level as it was given, if it is one."""
     if level == "learn":
         return "learn"

@@ -19,6 +19,7 @@ import torch
 
 from ..dice import Sampler
 from ..errors import CheckpointError
+from ..files import Json
 from ..inverses.base import cost, own_kernel
 from ..kernels import Composed, Exact, Guided, Kernel, default_kernel
 from ..projections import Projection, RandomBlock, RandomDrop
@@ -55,7 +56,7 @@ class Recommendation:
         return "\n".join([head, *(f"- {reason}" for reason in self.reasons)])
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Json:
         """What :func:`rebuilt` makes a walk again from."""
         walk = {"dropped": getattr(self.projection, "size", None), "block": isinstance(self.projection, RandomBlock)}
         pace = {"steps": self.steps, "gamma0": self.gamma0, "reasons": list(self.reasons)}
@@ -63,7 +64,12 @@ class Recommendation:
 
 
 def recommend(
-    task: Task, answers: Sequence[Any] | None = None, *, sample: int = SAMPLE, seed: int = 0, seconds: float = math.inf
+    task: Task,
+    answers: Sequence[object] | None = None,
+    *,
+    sample: int = SAMPLE,
+    seed: int = 0,
+    seconds: float = math.inf,
 ) -> Recommendation:
     """What to train ``task`` with, judged by some of its answers; nothing else is looked at.
 

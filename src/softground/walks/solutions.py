@@ -70,7 +70,7 @@ class Sample:
         return first, second, y
 
 
-def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit: TimeLimit) -> Sample:
+def take(task: Task, answers: Sequence[object] | None, count: int, seed: int, limit: TimeLimit) -> Sample:
     """``count`` distinct answers, drawn from those given, with their solutions; one at least, whatever the limit."""
     given = _from_rule(task, count, seed) if answers is None else listed(answers)
     if not len(given) or count < 1:
@@ -105,7 +105,7 @@ def take(task: Task, answers: Sequence[Any] | None, count: int, seed: int, limit
     return Sample(tuple(found), len(given))
 
 
-def some(task: Task, answers: Sequence[Any], count: int, seed: int, limit: TimeLimit) -> Sample:
+def some(task: Task, answers: Sequence[object], count: int, seed: int, limit: TimeLimit) -> Sample:
     """A few solutions of a few answers, as chains would be started; answers for which none is found are left out."""
     order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(seed)).tolist()
     found: list[Found] = []

@@ -6,9 +6,8 @@ Everything comes from the run folder. So the window works after a run has ended,
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from ..files import typed
+from ..files import Json, typed
 from ..report.facts import Facts
 from ..report.findings import FINDINGS, Input, Shown
 from ..report.html.charts import curves
@@ -67,7 +66,7 @@ def _watched(facts: Facts) -> list[Shown]:
     return [shown for shown in found if shown.predicted]
 
 
-def _inputs(records: list[dict[str, Any]]) -> dict[int, Input]:
+def _inputs(records: list[Json]) -> dict[int, Input]:
     """Inputs by example; none where the run began without a gallery, or the file holds something else."""
     first = records[0] if records else {}
     try:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..data.images import read_symbols
 from ..errors import ConstraintError, DataError, InfeasibleAnswer, SoftgroundError
-from ..files import harmless
+from ..files import Json, harmless
 from ..model import Model
 from ..report.gathering import written
 from ..report.words import symbol
@@ -30,7 +30,7 @@ def readers(model: Model) -> dict[int, Model]:
     return {one.space.sites: one for one in fit if one.shape[0] == one.space.sites}
 
 
-def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> dict[str, Any]:
+def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> Json:
     """Symbols, probabilities and value of one example; with an answer, also its most probable explanation."""
     known = readers(model)
     if len(pictures) not in known:
@@ -42,7 +42,7 @@ def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> dict[str,
     x = read_symbols(names, shape[0], shape[1:], dtype=model.dtype, contents=dict(zip(names, pictures, strict=True)))
     chances = torch.from_numpy(model.predict_proba(x))[0]
     codes = model.predict_codes(x).cpu()
-    found: dict[str, Any] = {"sites": _likeliest(model, chances), **_told(model, codes, chances)}
+    found: Json = {"sites": _likeliest(model, chances), **_told(model, codes, chances)}
     if answer.strip():
         try:
             best = model.predict_codes(x, [answer_of(answer)]).cpu()
@@ -65,7 +65,7 @@ def _likeliest(model: Model, chances: Tensor) -> list[list[tuple[str, float]]]:
     ]
 
 
-def _told(model: Model, codes: Tensor, chances: Tensor) -> dict[str, Any]:
+def _told(model: Model, codes: Tensor, chances: Tensor) -> Json:
     """A reading in words, with its value where the rule computes one, and its probability."""
     values = model.task.computed(codes) if isinstance(model.task, Task) else None
     return {
@@ -91,5 +91,5 @@ def answer_of(text: str) -> Any:
         return text
 
 
-def _fixed(value: Any) -> Any:
+def _fixed(value: object) -> Any:
     return tuple(map(_fixed, value)) if isinstance(value, list) else value

@@ -128,7 +128,7 @@ def recursions_of(found: Sequence[Tensor], device: torch.device) -> tuple[Sequen
     return layers, Tree.paying(layers) or one, one
 
 
-def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any, Any], Any]) -> Tensor:
+def accepted(answers: Sequence[object], final: Sequence[object], accept: Callable[[Any, Any], Any]) -> Tensor:
     """Which final states each answer accepts; the last, dead, is accepted by complements alone."""
     size = len(final) + 1
 
@@ -157,7 +157,7 @@ def accepted(answers: Sequence[Any], final: Sequence[Any], accept: Callable[[Any
     return torch.stack([resolve(answer, leaf, test, everything) for answer in answers])
 
 
-def _says(accept: Callable[[Any, Any], Any], state: Any, answer: Any) -> bool:
+def _says(accept: Callable[[Any, Any], Any], state: object, answer: object) -> bool:
     try:
         return bool(accept(state, answer))
     except Exception as error:
@@ -167,7 +167,7 @@ def _says(accept: Callable[[Any, Any], Any], state: Any, answer: Any) -> bool:
         ) from error
 
 
-def equal(state: Any, answer: Any) -> bool:
+def equal(state: object, answer: object) -> bool:
     """Accept the final state that is the answer."""
     return bool(exact(state) == answer)
 
@@ -241,7 +241,7 @@ class Scan(Constraint):
         with INTERNING:
             return self.answers.encode(answers, self._key, self._read)
 
-    def _read(self, answer: Any) -> Any:
+    def _read(self, answer: object) -> Any:
         """The answer, unless it is a relation that this scan cannot take."""
         inner = answer
         while isinstance(inner, Not):
@@ -257,7 +257,7 @@ class Scan(Constraint):
     def negates(self) -> bool:
         return self.answers.negates
 
-    def _key(self, answer: Any) -> Hashable:
+    def _key(self, answer: object) -> Hashable:
         key = exact(answer)
         if key not in self._shown:
             self._shown[key] = self._show(key)  # which may refuse the answer

@@ -34,7 +34,7 @@ def tabulate(
     start: Hashable,
     alphabets: Sequence[Sequence[Hashable]],
     sites: Sequence[int],
-    cues: Sequence[Sequence[Any]],
+    cues: Sequence[Sequence[object]],
     vectorised: bool,
 ) -> Tabulation:
     """Follow every symbol from the start, for all cues; ``alphabets`` and ``cues`` are in the order of ``sites``."""
@@ -57,7 +57,7 @@ def tabulate(
 
 
 def _follow_plain(
-    step: Step, here: Sequence[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+    step: Step, here: Sequence[object], alphabet: Sequence[Hashable], site: int, cues: Sequence[object]
 ) -> tuple[Tensor, list[Any]]:
     numbers: dict[Hashable, int] = {}
     every = itertools.product(cues, here, alphabet)
@@ -66,7 +66,7 @@ def _follow_plain(
     return _with_dead(rows, len(numbers)), list(numbers)
 
 
-def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dict[Hashable, int]) -> int:
+def _next(step: Step, state: object, symbol: object, site: int, cue: object, numbers: dict[Hashable, int]) -> int:
     try:
         after = step(state, symbol, site, cue)
     except Exception as error:
@@ -86,7 +86,7 @@ def _next(step: Step, state: Any, symbol: Any, site: int, cue: Any, numbers: dic
 
 
 def _follow_tensors(
-    step: Step, here: Sequence[Any], alphabet: Sequence[Hashable], site: int, cues: Sequence[Any]
+    step: Step, here: Sequence[object], alphabet: Sequence[Hashable], site: int, cues: Sequence[object]
 ) -> tuple[Tensor, list[Any]]:
     symbols = torch.tensor(alphabet if all(type(s) is int for s in alphabet) else range(len(alphabet)))
     grid = torch.meshgrid(*(torch.tensor(side, dtype=torch.long) for side in (cues, here)), symbols, indexing="ij")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...figures import Figure
 from ...files import replace_file
@@ -76,7 +76,7 @@ def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:
     return {_heading(name): list(zip(map(_words, row), _best(row, kinds), strict=True)) for name, row in found.items()}
 
 
-def _best(row: Sequence[Figure], kinds: Sequence[Any]) -> list[bool]:
+def _best(row: Sequence[Figure], kinds: Sequence[object]) -> list[bool]:
     """Whether a share is the best among runs of its kind, if they differ."""
     most, found = (min if row[0].name.endswith("_ece") else max), []
     for figure, kind in zip(row, kinds, strict=True):

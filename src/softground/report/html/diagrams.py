@@ -4,7 +4,7 @@ Reliability diagrams: how often what is read with a confidence is right, in the 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..findings import Matrix
 from ..words import is_number, percent, symbol, worded
@@ -92,7 +92,7 @@ class Diagram(NamedTuple):
     renamed: bool
 
 
-def diagrams(summary: Mapping[str, Any]) -> list[Diagram]:
+def diagrams(summary: Mapping[str, object]) -> list[Diagram]:
     """One for each held-out data set of a run's summary."""
     found = summary.get("reliability")
     sets = found.items() if isinstance(found, dict) else []
@@ -122,7 +122,7 @@ def diagram(name: str, bins: list[tuple[int, float, float, float]], renamed: boo
     return Diagram(HEADINGS.get(name, words[:1].upper() + words[1:]), lede, frame, FLOOR, bars, table, renamed)
 
 
-def _bins(given: Any) -> list[tuple[int, float, float, float]]:
+def _bins(given: object) -> list[tuple[int, float, float, float]]:
     """The bins that are not empty; a file may hold anything."""
     columns = [given.get(name) for name in COLUMNS] if isinstance(given, dict) else [None]
     if not all(isinstance(column, list) and len(column) == BINS for column in columns):

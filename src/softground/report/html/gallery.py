@@ -25,7 +25,7 @@ def columns(sites: int) -> int:
     return sites if sites <= ONE_ROW else root if root * root == sites else ONE_ROW
 
 
-def moments(example: Shown, records: Sequence[Mapping[str, Any]]) -> list[Moment]:
+def moments(example: Shown, records: Sequence[Mapping[str, object]]) -> list[Moment]:
     """An example's symbols after the epochs that were recorded; its last ones where none were."""
     story: list[Moment] = []
     for record in records:

@@ -51,7 +51,7 @@ def environment() -> Environment:
     return made
 
 
-def _typeset(text: Any) -> Any:
+def _typeset(text: object) -> Any:
     """A sentence with S_y and Q* as they are printed.
 
     >>> str(_typeset("S_y & Q*"))
@@ -66,7 +66,7 @@ def _typeset(text: Any) -> Any:
     return found
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """Coordinates with at most two decimals, which is finer than a pixel. Text cannot reverse what follows it.
 
     >>> _short(12.345), _short(3.0), _short("x")

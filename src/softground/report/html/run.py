@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ...figures import Figure
-from ...files import replace_file
+from ...files import Json, replace_file
 from ...learner.observers import learning_problems
 from ...runs import RunFolder
 from ..facts import Facts
@@ -78,7 +78,7 @@ def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
         yield "network", f"{summary['parameters']:,}", "parameters"
 
 
-def _figures(facts: Facts) -> dict[str, Any]:
+def _figures(facts: Facts) -> Json:
     """Figures as a table, one column per moment, and the rows of all that this leaves out."""
     train = facts.summary.get("train")
     found = facts.columns | columns({"training": train} if isinstance(train, dict) else {})
@@ -87,7 +87,7 @@ def _figures(facts: Facts) -> dict[str, Any]:
     return {"head": head, "rows": few, "more": more}
 
 
-def _choice(facts: Facts) -> dict[str, Any] | None:
+def _choice(facts: Facts) -> Json | None:
     """Which way to S_y was taken, why others were not, and the reasons for the walk; None if nothing was open."""
     kept: Any = facts.config.get("chosen")
     tried: list[list[str]] = []
@@ -106,12 +106,12 @@ def _choice(facts: Facts) -> dict[str, Any] | None:
     return {"head": head, "rows": tried, "walks": walks} if tried or walks else None
 
 
-def _rung(name: list[str], one: dict[str, Any], taken: str) -> list[str]:
+def _rung(name: list[str], one: Json, taken: str) -> list[str]:
     spent = one.get("seconds")
     return [*name, str(one.get("rung")), taken, str(one.get("reason")), seconds(spent) if is_number(spent) else "–"]  # type: ignore[arg-type]
 
 
-def _suspects(facts: Facts) -> dict[str, Any] | None:
+def _suspects(facts: Facts) -> Json | None:
     """Training examples whose answer is probably wrong, as a table."""
     found = facts.summary.get("suspects")
     first = found.get("first") if isinstance(found, dict) else None
@@ -122,7 +122,7 @@ def _suspects(facts: Facts) -> dict[str, Any] | None:
     return {"head": [*names], "rows": cells, "count": found.get("count"), "noise": facts.summary.get("noise")}
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A cell of that table, whose only float is the probability that an answer is correct."""
     return f"{value:.1%}" if isinstance(value, float) else str(value)[:60]
 
@@ -134,7 +134,7 @@ def _other_maps(facts: Facts) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _records(history: Records) -> dict[str, Any]:
+def _records(history: Records) -> Json:
     """All numbers behind the curves; thinned where there are very many."""
     names = [k for k in keys(history) if k != "epoch"]
     stride = max(1, -(-len(history) // MOST_ROWS))

@@ -11,6 +11,7 @@ from ...data.examples import Split
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
+from ...files import Json
 from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
@@ -25,7 +26,7 @@ from .rule import formula_program
 METRICS = partial(accuracies, name="calculation_accuracy")  # the paper's figure
 WIDEST = 7  # symbols of a window: 46,656 candidates each
 LONGEST_TABULATED = 9  # symbols; longer formulas have no table by default
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # As the authors' code: it keeps the network with the most right training answers, its network knows no grammar, and
     # Stage II has a weight decay, which the paper does not mention.
     "paper": {"marginals": True, "keep": "best", "readings": "all", "zero_weight_decay": 5e-4},
@@ -37,7 +38,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 # Formulas without a table: chains on windows, with as many steps between gradients as they need, and a schedule that
 # waits until the network explains half of the answers.
-LONG: dict[str, Any] = {"kernel": "several", "steps": 0, "epochs": 40, "wait": 200, "evaluate_every": 10}
+LONG: Json = {"kernel": "several", "steps": 0, "epochs": 40, "wait": 200, "evaluate_every": 10}
 
 
 def _auto(program: Program, **solver: Any) -> Inverse:
@@ -104,7 +105,7 @@ class Formulas(Problem):
             return formula_task(self.length, inverse, readings, **solver)
         return Family(lambda length: formula_task(length, inverse, readings, mixed=True, **solver), self.lengths)
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, Any]) -> Json:
         values = dict(PRESETS[name])
         if (
             values.get("kernel") == "exact"

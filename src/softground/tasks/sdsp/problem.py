@@ -13,6 +13,7 @@ from ...data.examples import Split
 from ...errors import DataError, LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
+from ...files import Json
 from ...kernels import Composed, Kernel, Metropolis
 from ...projections import Drop, RandomDrop
 from ...projections.base import Walk
@@ -34,7 +35,7 @@ PATH_NETWORKS: Registry[Any] = Registry("network")
 PATH_NETWORKS.update(mlp=PathMLP, gnn=PathGNN)
 EPOCHS, WARM_UP = 59, 10
 MOST_MARGIN = 100.0
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # Section 5.3: an MLP with 128 hidden units. The rest, on which the paper is silent, is as in the authors' code: its
     # graphs, its network, and its 500 epochs, which count every walk, are 10 of warm-up and 49 that update the network.
     # Its energy is the mean squared error of 30 distances, so that σ² is 15; its margin is the largest of 6, 5, …, 1
@@ -161,7 +162,7 @@ class ShortestPaths(Problem):
         drop = Drop(space, dropped(space.sites, self.dropped or "fifth"))
         return Walk(task.inverse, space, drop, RandomDrop(space, min(3, space.sites - 1)), AddNoise(NOISE))
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, Any]) -> Json:
         # An unbounded set has no uniform law to draw from: only the paper's walk has a warm-up.
         walks = name == "paper" and given.get("kernel", "metropolis") == "metropolis"
         warmup = min(WARM_UP, given.get("epochs", EPOCHS) * WARM_UP // EPOCHS) if walks else 0
@@ -186,7 +187,7 @@ class ShortestPaths(Problem):
         """
         return point_mass(task)
 
-    def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
+    def network(self, recipe: Recipe, x: Tensor, space: object) -> nn.Module:
         if recipe.network == "mlp":
             return PathMLP(self.nodes, relabel=bool(self.relabel), rectified=bool(self.rectified))
         return PathGNN(self.nodes)

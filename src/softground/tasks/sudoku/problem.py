@@ -12,6 +12,7 @@ from ...data.examples import Split
 from ...errors import LearnerError, Setting
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
+from ...files import Json
 from ...metrics import best_relabelling, share
 from ...projections import Walk
 from ...schedules import Exponential, Schedule
@@ -23,7 +24,7 @@ from .boards import BOARDS, LARGEST_LISTED, load
 from .rule import sudoku_program
 from .walks import BOARD_INVERSES, BOARD_KERNELS, board_walk
 
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, Json] = {
     # From the authors' code: standardised images, without which SGD at 0.1 is too slow; γ from 0.1 to 0.02 for the mean
     # over the 16 sites, which is 1.6 to 0.32 for the paper's sum; 100 epochs of Stage II, where the paper says 30; the
     # network with the most valid training boards is kept.
@@ -86,9 +87,9 @@ class Sudoku(OfDigits):
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         return sudoku_task(self.size, inverse, **solver)
 
-    def preset(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def preset(self, name: str, given: Mapping[str, Any]) -> Json:
         kind = "parts" if name == "best" and self.size > LARGEST_LISTED else name
-        values = {"evaluate_every": 20, "train_size": self._train_size} | PRESETS[kind]
+        values: Json = {"evaluate_every": 20, "train_size": self._train_size} | PRESETS[kind]
         steps, epochs = LEAST_STEPS_AND_EPOCHS[kind]
         batches = math.ceil(self._train_size / max(1, given.get("batch_size", values.get("batch_size", 64))))
         if kind == "parts" and "kernel" in given:  # which says that it wants chains

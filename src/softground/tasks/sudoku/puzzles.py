@@ -13,7 +13,6 @@ over all puzzles; with ``--anchors 1`` names are known, and ``puzzle_accuracy`` 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from torch import Tensor
 from ...data.digits import Digits
 from ...data.images import Images, border, fit, read_grey
 from ...errors import DataError
+from ...files import Json
 from ...metrics import best_relabelling, share
 from .boards import Codes, draw_images, random_boards
 from .search import each_most_probable, peers_of, solutions
@@ -82,7 +82,7 @@ def solved(scores: Tensor, shown: Tensor) -> list[tuple[list[int], list[int]] | 
     return list(each_most_probable(scores.shape[2], scores.cpu(), cells))
 
 
-def puzzle_figures(puzzles: Puzzles, scores: Tensor) -> dict[str, Any]:
+def puzzle_figures(puzzles: Puzzles, scores: Tensor) -> Json:
     """How many puzzles are solved, with corrections and without; see above for the names."""
     shown = inked(puzzles.x)
     read, found = scores.argmax(2).cpu().masked_fill(~shown, -1), solved(scores, shown)
