@@ -50,7 +50,7 @@ def weighted(z: list[Any], y: Any) -> Any:
 
 def asked(inverse: Z3) -> list[torch.Tensor]:
     """Fibres, first states and lists of a few answers."""
-    y = inverse.smt.encode([0, 5, 9, 18])
+    y = inverse.rule.encode([0, 5, 9, 18])
     z = torch.tensor([[0, 0, 0], [2, 0, 1], [0, 3, 1], [3, 3, 3]])
     fibre, start = inverse.fibre(z, y, Dropped(torch.tensor([[0, 1]] * 4))), inverse.start(y, 0)
     lists = [states for states, _ in inverse.listed(y.tolist())]

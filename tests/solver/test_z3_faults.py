@@ -45,7 +45,7 @@ def faulty(fault: Callable[[], object]) -> SMT:
 
 def asked(inverse: Z3) -> list[list[tuple[int, ...]]]:
     """Fibres of all answers, and a check that only unknown ones are incomplete."""
-    y = inverse.smt.encode(ANSWERS)
+    y = inverse.rule.encode(ANSWERS)
     fibre = inverse.fibre(torch.full((len(ANSWERS), 2), 5), y, Dropped(torch.tensor([[1]] * len(ANSWERS))))
     found = ragged(fibre)
     assert fibre.complete.tolist() == [bool(states) for states in found]
@@ -98,7 +98,7 @@ def test_only_the_query_that_kills_is_lost(table: int) -> None:
 
 def test_a_process_killed_while_idle_costs_nothing() -> None:
     inverse = forked(faulty(lambda: None), cache=0)
-    inverse.fibre(torch.full((2, 2), 5), inverse.smt.encode([11, 12]), Dropped(torch.tensor([[1]] * 2)))
+    inverse.fibre(torch.full((2, 2), 5), inverse.rule.encode([11, 12]), Dropped(torch.tensor([[1]] * 2)))
     for idle in inverse._solver._idle:
         os.kill(idle.pid, signal.SIGKILL)
     assert asked(inverse) == GOOD
@@ -156,7 +156,7 @@ def test_an_error_in_the_formula_comes_back_as_it_is() -> None:
 def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
     space = Categorical([range(10)] * 2)
     inverse = Z3(SMT(lambda z, y: z[0] + z[1] == y, space))
-    y = inverse.smt.encode([5, 5, 7])
+    y = inverse.rule.encode([5, 5, 7])
     good, solve = inverse.start(y, 3).z, inverse._solver.solve
     asked: list[int] = []
 
@@ -173,7 +173,7 @@ def test_a_start_that_went_wrong_is_tried_again_and_else_borrowed() -> None:
     assert asked == [3, 3, 1, 1]
     assert start.found.tolist() == [True, True, False]
     assert not start.proved[2]
-    assert inverse.smt.feasible(start.z[:2], y[:2]).all()
+    assert inverse.rule.feasible(start.z[:2], y[:2]).all()
     assert not torch.equal(start.z[:2], good[:2])
 
 
