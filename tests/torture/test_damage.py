@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from softground.errors import CheckpointError
 from softground.runs import RunFolder, checkpoint
 from torture.trial import Tally
 from torture.trials import damage
@@ -31,13 +30,3 @@ def test_without_digests_wrong_states_are_loaded(tmp_path: Path, monkeypatch: py
 def test_without_a_digest_of_the_settings_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunFolder, "config_digest", lambda self: "always the same")
     assert "the settings are others" in failures(tmp_path)
-
-
-def test_a_message_without_a_remedy_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "failure", lambda path, reason, remedy: CheckpointError(f"{path}: {reason}."))
-    assert "the message lacks path, reason or remedy" in failures(tmp_path)
-
-
-def test_another_error_is_not_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "failure", lambda path, reason, remedy: ValueError(reason))
-    assert "ValueError" in failures(tmp_path)

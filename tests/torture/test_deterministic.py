@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +12,6 @@ from torture.trial import Tally, Unavailable
 from torture.trials import deterministic
 from torture.trials._nursery import Ended
 
-ROOT = Path(__file__).resolve().parents[2]
 TINY = {"sdsp": ["--nodes", "5", "--train-size", "16", "--test-size", "8", "--epochs", "4"]}
 
 
@@ -56,12 +53,3 @@ def test_runs_are_compared_and_their_cost_is_noted(tmp_path: Path, monkeypatch: 
     assert tally.notes["cost, sdsp"] > 0
     assert tally.notes["differ without it"] == "1 of 1"
     assert tally.notes["no deterministic algorithm for"] == "odd_cuda"
-
-
-def test_trials_are_found_without_what_a_gpu_machine_may_lack() -> None:
-    hidden = "import sys; sys.modules |= dict.fromkeys(['z3', 'joblib', 'hypothesis', 'matplotlib', 'pytest']); "
-    code = hidden + "from torture.trials import trials; print(*trials())"
-    paths = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=paths)
-    assert found.returncode == 0, found.stderr
-    assert "deterministic" in found.stdout.split()

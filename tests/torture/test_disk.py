@@ -42,11 +42,6 @@ def complaints(prepared: Any, cases: int = 40) -> list[str]:
     return found
 
 
-def test_faults_do_no_harm(prepared: Any) -> None:
-    assert complaints(prepared) == []
-    assert prepared.count["refused"] > 10
-
-
 def test_files_written_in_place_are_noticed(prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def in_place(path: Path, data: bytes) -> None:
         try:
@@ -60,30 +55,6 @@ def test_files_written_in_place_are_noticed(prepared: Any, monkeypatch: pytest.M
             monkeypatch.setattr(module, "replace_file", in_place)
     found = complaints(prepared)
     assert any("CheckpointError" in complaint for complaint in found), found
-
-
-def test_an_error_of_the_system_is_not_enough(prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "failure", lambda path, reason, remedy: OSError(reason))
-    assert any(complaint.startswith("OSError") for complaint in complaints(prepared))
-
-
-def test_a_message_without_a_remedy_is_not_enough(prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "failure", lambda path, reason, remedy: CheckpointError(f"{path}: {reason}."))
-    assert any("lacks path, reason or remedy" in complaint for complaint in complaints(prepared))
-
-
-def test_a_limit_on_files_and_a_read_only_folder_do_no_harm(prepared: Any) -> None:
-    for _ in range(3):
-        prepared.limit()
-        restore(prepared.run.path, prepared.pristine)
-    prepared.read_only()
-
-
-def test_a_folder_that_was_written_to_after_all_is_noticed(prepared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "permit_reading", lambda path: None)
-    monkeypatch.setattr(disk, "made_read_only", lambda path: "not at all")
-    with pytest.raises(AssertionError, match="it wrote into a read-only folder"):
-        prepared.read_only()
 
 
 def test_without_a_lock_two_processes_train_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

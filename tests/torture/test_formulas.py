@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 
-from softground.constraints import Program
 from softground.tasks.formulas import rule
 from softground.tasks.formulas.data import alphabet
 from torture.trial import Tally
@@ -47,14 +46,6 @@ def tally(folder: Path, cases: int = CASES) -> Tally:
 )
 def test_the_judge_knows_arithmetic(text: str, expected: tuple[int, int] | None) -> None:
     assert evaluate([int(c) if c.isdigit() else c for c in text]) == expected
-
-
-def test_the_judge_knows_zero_and_signs() -> None:
-    assert evaluate([0, "/", -5]) == (0, 1)
-    assert evaluate([1, "/", -2]) == (-1, 2)
-    assert evaluate([1, "/", 0]) is None
-    assert evaluate([5, "+", 0, "/", 0, "*", 0]) is None
-    assert evaluate([1.0]) is None
 
 
 def wrong_on_division(symbols: Sequence[Any]) -> Fraction | None:
@@ -116,18 +107,11 @@ def test_a_broken_vectorised_rule_is_caught(tmp_path: Path, monkeypatch: pytest.
     assert any("feasible for the right answer: False" in failure for failure in result.failures)
 
 
-def test_a_vectorised_rule_that_raises_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Program, "compute", lambda program, z: 1 // 0)
-    result = tally(tmp_path)
-    assert 0 < result.survived < CASES
-    assert "ZeroDivisionError" in result.failures[0]
-
-
 @pytest.mark.parametrize("sign", [1, 0])
 def test_a_broken_z3_form_is_caught(sign: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("z3")
-    term = rule.Term
-    monkeypatch.setattr(rule, "Term", lambda sign: term(abs(sign)))  # − taken for +
+    product = rule.Product
+    monkeypatch.setattr(rule, "Product", lambda known: product(abs(known)))  # − taken for +
     monkeypatch.setattr(formulas, "KNOWN_EVERY", 1 if sign else 10**9)
     monkeypatch.setattr(formulas, "SOLVED_EVERY", 10**9 if sign else 10)
     assert 0 < tally(tmp_path).survived < CASES

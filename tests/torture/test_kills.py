@@ -12,7 +12,6 @@ import pytest
 from torture.trial import Tally
 from torture.trials import kills
 from torture.trials._nursery import Death, Nursery
-from torture.trials._same import untimed
 
 CHILD = """
 import pathlib, signal
@@ -47,11 +46,6 @@ def test_children_end_as_they_should(nursery: Nursery, tmp_path: Path) -> None:
     file = {"file": str(tmp_path / ".a.tmp")}
     assert nursery.run("little_child:leave", file, log, Death(0.0, file=1, folder=str(tmp_path))).killed
     assert nursery.run("little_child:code", {"code": 0}, log, Death(60.0)).code == 0
-
-
-def test_a_clock_decides_nothing_that_is_compared() -> None:
-    quick, slow = ({"choice": {"seconds": s, "refused": [{"rung": "list", "seconds": s}]}} for s in (0, 1))
-    assert untimed(quick) == untimed(slow) == {"choice": {"refused": [{"rung": "list"}]}}
 
 
 class Middle(random.Random):

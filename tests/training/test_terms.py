@@ -72,8 +72,8 @@ def test_the_prior_falls_away() -> None:
         ([0.5, 0.6], 1.0, r"adds up to 1\.1"),
         ({1: 1.5, 2: -0.5}, 1.0, "at least 0"),
         ([], 1.0, "adds up to 0"),
-        ("uniform", -1.0, "usage weight -1.0 was given"),
-        ("uniform", math.nan, "usage weight nan was given"),
+        ("uniform", -1.0, "usage_weight=-1.0 was given"),
+        ("uniform", math.nan, "usage_weight=nan was given"),
     ],
 )
 def test_priors_that_are_none_are_refused(prior: Any, weight: float, said: str) -> None:

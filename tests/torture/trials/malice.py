@@ -91,7 +91,7 @@ def _imported(event: str, arguments: tuple[Any, ...]) -> bool:
     frame: Any = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.endswith(("softground/runs/codec.py", "softground/files.py")):
-            return False  # nothing is ever compiled while a file is read
+            return frame.f_code.co_name == "typed_fields"  # our own annotations; nothing else while a file is read
         frame = frame.f_back
     return True
 
