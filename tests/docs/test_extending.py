@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -171,14 +172,20 @@ REGISTRY_HOMES = {
 def inside(code: str) -> str:
     """A file of the page as it stands in the package: each name is imported from the file that has it."""
 
-    def imports(names: list[str]) -> str:
-        homes = [REGISTRY_HOMES.get(name) or getattr(sg, name).__module__ for name in names]
-        return "\n".join(f"from {home} import {name}" for home, name in zip(homes, names, strict=True))
+    def home(room: str, name: str) -> str:
+        offered = getattr(import_module(f"softground.{room}".rstrip(".")), name)
+        return f"from {REGISTRY_HOMES.get(name) or offered.__module__} import {name}"
 
     if "\nimport softground as sg\n" in code:  # outside of a docstring
-        own = imports(sorted(set(re.findall(r"\bsg\.(\w+)", code))))
-        code = re.sub(r"\bsg\.", "", code.replace("\nimport softground as sg\n", f"\n{own}\n"))
-    code = re.sub(r"^from softground import (.*)$", lambda found: imports(found[1].split(", ")), code, flags=re.M)
+        used = {(a, b) for a, b in re.findall(r"\bsg\.(\w+)(?:\.(\w+))?", code)}
+        own = "\n".join(sorted({home("", a) if a in sg.__all__ else home(a, b) for a, b in used}))
+        rooms = "|".join({a for a, _ in used} - {*sg.__all__})
+        code = re.sub(rf"\bsg\.(?:(?:{rooms})\.)?", "", code.replace("\nimport softground as sg\n", f"\n{own}\n"))
+
+    def homes(found: re.Match[str]) -> str:
+        return "\n".join(home(found[1] or "", name) for name in found[2].split(", "))
+
+    code = re.sub(r"^from softground(?!\.(?:cli|errors))\.?(\w+)? import (.*)$", homes, code, flags=re.M)
     return code.replace("from softground.cli import main\n", "").split('if __name__ == "__main__"')[0].rstrip() + "\n"
 
 

@@ -20,6 +20,7 @@ from problems import small_sum
 from softground import inverses, kernels, projections, schedules, training
 from softground.constraints import SMT, All, Cnf, Constraint, CPMpy, Program, Scan, Sum
 from softground.data.anchors import Anchors
+from softground.estimator import Weights
 from softground.inverses import Inverse, Listing, Scanned
 from softground.inverses.records import RECORDED, RecordedProgram, RecordedScan, record
 from softground.kernels import Collapsed, DirectWalk, Exact, Guided, Kernel, Metropolis, Several, Uniform
@@ -181,6 +182,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
         training.Usage: (training.Usage, SUM, "terms::the_usage_prior_is_a_divergence_of_mean_readings"),
         training.Noise: (lambda: training.Noise("learn"), SUM, "noise::the_gradient_is_that_of_the_mixture"),
         Scaled: (Scaled, SUM, "scaled::the_slope_is_that_of_the_scaled_law"),
+        Weights: (lambda: Weights(torch.linspace(0.1, 2, 64)), SUM, "estimator::weights_of_examples"),
         LabelledInputs: (anchors, SUM, "labelled::anchors_add_their_cross_entropy"),
     },
     Schedule: {
