@@ -45,8 +45,9 @@ def way(task: str, **options: Any) -> tuple[int, int]:
     [
         ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 12, 30),
         ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 18, 66),
+        ({"task": "addition", "train_size": 600, "epochs": 1}, 19, 58),
     ],
-    ids=["supervised", "formulas"],
+    ids=["supervised", "formulas", "addition"],
 )
 def test_a_batch_goes_through_few_files(options: dict[str, Any], most_files: int, most_calls: int) -> None:
     torch.manual_seed(0)

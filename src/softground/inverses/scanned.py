@@ -85,11 +85,13 @@ class Scanned(Inverse):
 
     def set(self, y: Tensor) -> Sets:
         tables = self.scan.tables(y.device)
-        return Chain(y, self.scan) if tables.plain else where(y, y == EVERYTHING, self._chains, self._cubes)
+        if tables.plain:
+            return Chain(y, self.scan, tables)
+        return where(y, y == EVERYTHING, self._chains, self._cubes)
 
     def _chains(self, y: Tensor) -> Sets:
-        refused = self.scan.tables(y.device).refused(y)
-        return where(y, refused, *[partial(Chain, scan=self.scan)] * 2)
+        tables = self.scan.tables(y.device)
+        return where(y, tables.refused(y), *[partial(Chain, scan=self.scan, tables=tables)] * 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,23 +104,24 @@ class Chain(Set):
     """
 
     scan: Scan
+    tables: Tables
 
     @property
     def filled(self) -> bool:
         return self.scan.solvable
 
     def together(self) -> int:
-        return self._tables.together
+        return self.tables.together
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         if how == "sum":
-            recursion, at = self._tables.given(self.which)
+            recursion, at = self.tables.given(self.which)
             return recursion.log_partition(*at, self.scan.read(scores))
         add = partial(reduced, how=how)
-        return suffix(self._tables.layers, *self._tables.at(self.which), self.scan.read(scores), add)[0][:, 0]
+        return suffix(self.tables.layers, *self.tables.at(self.which), self.scan.read(scores), add)[0][:, 0]
 
     def marginals(self, scores: Tensor) -> Tensor:
-        recursion, at = self._tables.given(self.which)
+        recursion, at = self.tables.given(self.which)
         if isinstance(recursion, Tree):
             return self.scan.unread(recursion.marginals(*at, self.scan.read(scores)))
         return self.slopes(scores, "sum")
@@ -126,13 +129,9 @@ class Chain(Set):
     @torch.no_grad()
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
         if isinstance(to, str):
-            return self.scan.unread(self._tables.likeliest(*self._tables.at(self.which), self.scan.read(scores)))
-        recursion, at = self._tables.given(self.which)
+            return self.scan.unread(self.tables.likeliest(*self.tables.at(self.which), self.scan.read(scores)))
+        recursion, at = self.tables.given(self.which)
         return self.scan.unread(recursion.sample(*at, self.scan.read(scores), to))
-
-    @property
-    def _tables(self) -> Tables:
-        return self.scan.tables(self.which.device)
 
 
 def _sorted(owner: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
