@@ -50,7 +50,7 @@ class Several(nn.Module):
         return every.index_select(1, self.losses.argmin()[None]).squeeze(1)
 
 
-@LAYERS.register("softground.networks.Ensemble")
+@LAYERS.register("softground.Ensemble")
 class Ensemble(Several):
     """P(z|x) as the mean of its members', taken site by site (:meth:`softground.Categorical.belief`).
 

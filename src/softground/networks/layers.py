@@ -53,7 +53,7 @@ class PerSite(nn.Module):
         return scores.view(x.shape[0], x.shape[1], -1)  # not len(x), which an export would take for a constant
 
 
-@LAYERS.register("softground.networks.Standardise")
+@LAYERS.register("softground.Standardise")
 class Standardise(nn.Module):
     """Subtract a mean and divide by a standard deviation, of all inputs or of each feature; both are saved with it.
 
@@ -105,7 +105,7 @@ def draw_from(network: nn.Module, generator: torch.Generator | None) -> None:
             layer.generator = generator
 
 
-@LAYERS.register("softground.networks.Dropout")
+@LAYERS.register("softground.Dropout")
 class Dropout(RandomLayer):
     """In training, a share ``p`` of the inputs becomes 0, and the others are scaled up by 1/(1 − p).
 
