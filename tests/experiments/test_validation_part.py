@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from softground.data import Examples
-from softground.data.digits import Digits, put_away
+from softground.data.digits import Digits, divide_digits
 from softground.data.examples import APART, Split
 from softground.errors import DataError, LearnerError
 from softground.experiments import Experiment
@@ -63,14 +63,14 @@ def images(data: Any) -> set[bytes]:
     return {image.numpy().tobytes() for row in range(len(data)) for image in data[row][0]}
 
 
-def test_some_images_of_every_digit_are_put_away_and_some_are_not() -> None:
+def test_both_sides_have_images_of_every_digit() -> None:
     pool = Digits(np.arange(9, dtype=np.uint8).reshape(9, 1, 1), np.array([3] * 6 + [4] * 2 + [5], dtype=np.uint8))
-    (kept, _), (held, _) = put_away(pool, 0.01, 0)
+    (kept, _), (held, _) = divide_digits(pool, 0.01, 0)
     assert kept.labels.tolist() == [3] * 5 + [4, 5]  # the only 5 is trained on
     assert held.labels.tolist() == [3, 4]
     assert not {*kept.images.ravel().tolist()} & {*held.images.ravel().tolist()}
-    assert len(put_away(pool, 0.5, 0)[1][0].labels) == 4
-    again = [part.images.tolist() for part, _ in put_away(pool, 0.01, 0)]
+    assert len(divide_digits(pool, 0.5, 0)[1][0].labels) == 4
+    again = [part.images.tolist() for part, _ in divide_digits(pool, 0.01, 0)]
     assert again == [kept.images.tolist(), held.images.tolist()]
 
 

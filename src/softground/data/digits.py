@@ -118,7 +118,7 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
 
 
-def put_away(pool: Digits, share: float, seed: int) -> list[tuple[Digits, np.random.Generator]]:
+def divide_digits(pool: Digits, share: float, seed: int) -> list[tuple[Digits, np.random.Generator]]:
     """The images to train on and those held out for validation, a ``share`` of each digit's; a generator for each."""
     chance, *generators = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     held = np.zeros(len(pool.labels), dtype=np.bool_)

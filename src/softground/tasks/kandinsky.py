@@ -52,6 +52,7 @@ from ..projections import ChangeOne, Drop, RandomDrop, Walk
 from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
+from . import of_digits
 
 SHAPES, COLOURS = ("square", "circle", "triangle"), ("red", "yellow", "blue")
 TYPES = [f"{colour}-{shape}" for shape in SHAPES for colour in COLOURS]  # a type's code is 3 · shape + colour
@@ -69,8 +70,7 @@ Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 HELD_OUT = 0.25  # scenes for validation, and for testing, over those for training
 PRESETS: dict[str, Json] = {
-    # The paper does not treat scenes. This is its kernel, annealing and optimiser, as for formulas.
-    "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best", "batch_size": 64},
+    "paper": of_digits.PRESETS["paper"] | {"batch_size": 64},
     # Drawn objects vary so little that distortions would only hide what is seen.
     "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 1e-3, "batch_size": 64},
 }

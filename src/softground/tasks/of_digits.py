@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..data.digits import Digits, Source, load_digits, put_away
+from ..data.digits import Digits, Source, divide_digits, load_digits
 from ..data.examples import held_out
 from ..experiments.problem import EXACT, Problem
 from ..files import Json
@@ -46,7 +46,7 @@ def with_own_images(
     """
 
     def apart(share: float, chance: int) -> tuple[Made, Made]:
-        few, ((seen, one), (held, two)) = held_out(size, share), put_away(pool, share, chance)
+        few, ((seen, one), (held, two)) = held_out(size, share), divide_digits(pool, share, chance)
         return make(seen, size - few, one), make(held, few, two)
 
     return apart

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from ..constraints import Program
-from ..data.digits import Digits, put_away
+from ..data.digits import Digits, divide_digits
 from ..data.examples import Examples, Split
 from ..errors import DataError
 from ..experiments.problem import TASKS
@@ -87,7 +87,7 @@ class Pairs(OfDigits):
             return train.subset(self.train_size)
 
         def apart(share: float, chance: int) -> tuple[Examples, Examples]:
-            (kept, one), (held, two) = put_away(seen, share, chance)
+            (kept, one), (held, two) = divide_digits(seen, share, chance)
             return training(kept, one), part(held, occur, EACH["validation"], two)
 
         ood = part(unseen, rest, EACH["test"], rng[3])
