@@ -161,7 +161,7 @@ def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: 
 def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:
     """Why a kernel cannot take a step here; nothing where it can."""
     try:
-        movement(task, kernel, sample, 1.0, seed, trials=1)
+        movement(task, kernel, sample, 1.0, seed, TimeLimit(0.0))
     except SoftgroundError as error:
         return str(error)
     return ""

@@ -191,9 +191,9 @@ def _because(best: Ranked, use: str = "Use") -> str:
 
 def paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: TimeLimit) -> Recommendation:
     """With T and γ₀ from how often chains move."""
-    free = movement(task, best.kernel, sample, math.inf, seed, limit=limit.part(0.3))
+    free = movement(task, best.kernel, sample, math.inf, seed, limit.part(0.3))
     for gamma in GAMMAS:
-        moved = movement(task, best.kernel, sample, gamma, seed, limit=limit.part(0.4))
+        moved = movement(task, best.kernel, sample, gamma, seed, limit.part(0.4))
         if moved >= free / 2 or gamma == GAMMAS[-1] or not limit.left():
             break
     steps = MOST if moved <= 0 else 1 if moved >= 0.9 else min(MOST, math.ceil(math.log(0.1) / math.log(1 - moved)))
@@ -203,15 +203,7 @@ def paced(task: Task, sample: Sample, best: Recommendation, seed: int, limit: Ti
     return replace(best, steps=steps, gamma0=gamma if free else 1.0, reasons=(*best.reasons, pace, start))
 
 
-def movement(
-    task: Task,
-    kernel: Kernel,
-    sample: Sample,
-    gamma: float,
-    seed: int,
-    trials: int | None = None,
-    limit: TimeLimit | None = None,
-) -> float:
+def movement(task: Task, kernel: Kernel, sample: Sample, gamma: float, seed: int, limit: TimeLimit) -> float:
     """Share of steps that change z, of as many as there is time for, one at least.
 
     The belief is that of a network that prefers some symbols, at random.
@@ -223,7 +215,7 @@ def movement(
     target: Target[Any] = Target.at(space.belief(output), y, gamma)
     dice = Sampler(seed)
     moved: list[float] = []
-    while len(moved) < (trials or most) and not (moved and limit is not None and not limit.left()):
+    while len(moved) < most and not (moved and not limit.left()):
         z, info = kernel.step(dice, z, target)
         moved.append(float(info.moved.double().mean()))
     return sum(moved) / len(moved)
