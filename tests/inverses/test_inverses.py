@@ -198,3 +198,15 @@ def test_two_batches_drop_what_each_drops() -> None:
     shared = Drop(Categorical([range(3)] * 3), [1]).draw(None, 2, torch.device("cpu"))  # type: ignore[arg-type]
     assert shared.twice().sites.tolist() == [[1]] * 4
     assert (shared.twice().shared, shared.twice().key) == (True, (1,))
+
+
+def test_old_methods_are_called_with_a_warning_and_refused_where_they_are_written() -> None:
+    problem = PROBLEMS[0]
+    y = problem.program.encode([problem.answer])
+    with pytest.warns(DeprecationWarning, match=r"softground\.inverses\.solutions\(inverse"):
+        found = problem.table.solutions(y)
+    assert torch.equal(found.index, solutions(problem.table, y).index)
+    with pytest.raises(InverseError, match=r"Old\.most_probable would never be called.*mode_by_search\.register"):
+        type("Old", (Enumeration,), {"most_probable": lambda self, target: None})
+    with pytest.raises(AttributeError, match="'Table' object has no attribute 'lost'"):
+        problem.table.lost  # noqa: B018

@@ -11,6 +11,7 @@ from .base import (
     own_kernel,
     pinned,
     solutions,
+    start_given,
 )
 from .circuit import Circuit
 from .codes import Solutions
@@ -55,4 +56,5 @@ __all__ += [
     "own_kernel",
     "pinned",
     "solutions",
+    "start_given",
 ]
