@@ -25,7 +25,7 @@ from typing import Any
 
 from cells import ended, fill, parser, recorded, train
 
-SEMANTIC = "--objective semantic --usage none"
+SEMANTIC = "--objective semantic --no-scaled"
 CELL, SUCCESSOR = Path(__file__).with_name("successor_cell.py"), "--successor"
 THREE = "--anchor-symbols red-square yellow-square red-circle"
 ROWS = {
@@ -35,8 +35,6 @@ ROWS = {
         "ours, two labels": "--anchor-symbols 0 1",
         "semantic, two labels": f"--anchor-symbols 0 1 {SEMANTIC}",
         "ours": "",
-        "ours, scouts": "--scouts 32",
-        "ours, scouts, small network": "--scouts 32 --network strided",
         "semantic": SEMANTIC,
         "paper": "--preset paper",
         "successor": SUCCESSOR,

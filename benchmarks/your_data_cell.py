@@ -129,7 +129,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         network,
         data.train,
         data.test,
-        problem.stages(recipe, data.task, data.train.y),
+        problem.stages(recipe, data.task),
         problem.distortion if recipe.augment else None,
         place=Place(device=given.device),
         **recipe.changed(seed=given.seed, unexplained=given.unexplained).chosen(),

@@ -43,7 +43,8 @@ from .training.noise import Level
 Rule = Constraint | Task | Family | Callable[..., Any]
 Alphabets = Sequence[Sequence[Hashable]]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
-PLAIN = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed", "predicts")
+PLAIN: tuple[str, ...] = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
+PLAIN += ("predicts", "scaled", "restarts")
 """Parameters that a saved estimator keeps."""
 PASSED_ON = ("batch_size", "unexplained", "seed", "augment", "noise", "device")
 
@@ -106,8 +107,13 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         A module, or a function ``network(x, space)`` that makes one; by default
         :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
     stages, terms
-        ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule, at γ = 1.
+        ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule.
         ``terms`` are added to the loss of the first, such as ``[Usage()]``.
+    scaled
+        ``False`` is plain training at γ = 1; see :func:`~softground.grounding_stages`.
+    restarts
+        How many further starts there may be after one that has failed. By default two where the library, or a function,
+        makes the network and nothing else was settled: no stages, ``scaled``, noise, known symbols or anchors.
     epochs, learning_rate, batch_size, unexplained, augment, noise, seed, device
         See :class:`~softground.learner.Learner`.
     site_shape
@@ -152,6 +158,8 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         site_shape: Sequence[int] | None = None,
         noise: Level = 0.0,
         terms: Sequence[Term] = (),
+        scaled: bool | None = None,
+        restarts: int | None = None,
         seed: int = 0,
         device: Literal["auto", "cpu", "cuda"] = "auto",
         predicts: Literal["symbols", "answers"] = "symbols",
@@ -168,6 +176,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         self.predicts: Literal["symbols", "answers"] = predicts
         self.validation_fraction, self.patience = validation_fraction, patience
         self.verbose, self.terms = verbose, terms
+        self.scaled, self.restarts = scaled, restarts
 
     def fit(
         self,
@@ -187,6 +196,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         """
         if y is None:
             raise InvalidInput("This SoftGrounder requires y to be passed, but the target y is None.")
+        labelled = known is not None or anchors is not None
         several = isinstance(self.rule, Family) or callable(self.alphabets) or (isinstance(X, list) and different(X))
         x: Any = self._list(X) if several else self._checked(X, reset=True)
         answers = answers_of(listed(y))
@@ -196,14 +206,22 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         data = data or Examples(self._shaped(x, task.space), answers, known=known)  # type: ignore[union-attr]
         data, held, weights = self._held_out(data, sample_weight, several, validation)
         _, longest, some, _ = max(data_with_tasks(task, data), key=lambda shape: shape[1].space.sites)
-        with seeded(stream(self.seed, "weights")):
-            self.network_ = self._network(some.x, longest)
+
+        def network(start: int = 0) -> nn.Module:
+            with seeded(stream(self.seed, f"weights {start}" if start else "weights")):
+                return self._network(some.x, longest)
+
+        self.network_ = network()
         kept: Json = {} if held is None else {"keep": "validation", "patience": self.patience}
 
         def stages(task: Task) -> list[Stage]:
             return [replace(s, terms=[*s.terms, *weights], **kept) for s in self._stages(task)]
 
-        self.learner_ = Learner(task, self.network_, stages, **{name: getattr(self, name) for name in PASSED_ON})
+        made = not isinstance(self.network, nn.Module)
+        free = made and self.stages is None and self.scaled is None and not self.noise and not labelled
+        given: dict[str, Any] = {name: getattr(self, name) for name in PASSED_ON}
+        given |= {"restarts": 2 * free if self.restarts is None else self.restarts, "again": network if made else None}
+        self.learner_ = Learner(task, self.network_, stages, **given)
         try:
             self.learner_.fit(data, validation=held, anchors=anchors, quiet=not self.verbose)
         finally:  # Ctrl-C leaves a model too
@@ -357,7 +375,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         if self.stages is not None:
             stages = self.stages(task)
         else:
-            (stage,) = grounding_stages(task, epochs=self.epochs)
+            (stage,) = grounding_stages(task, epochs=self.epochs, scaled=self.scaled)
             stages = [replace(stage, optimizer=lambda p: torch.optim.AdamW(p, lr=self.learning_rate))]
         return [replace(stage, terms=[*stage.terms, *self.terms]) for stage in stages[:1]] + stages[1:]
 

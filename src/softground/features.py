@@ -27,14 +27,7 @@ FEATURES: dict[str, Feature] = {
         0.0,
         "ε, the share of wrong answers, or learn: down-weight examples whose answer is probably wrong.",
         "softground.training.noise:Noise",
-    ),
-    "scaled": Feature(
-        bool,
-        False,
-        "Divide the network's probabilities by its own usage of the symbols before the rule sums over S_y, for three "
-        "quarters of the stage: against readings that merge symbols.",
-        "softground.training.scaled:Scaled",
-    ),
+    )
 }
 
 

@@ -20,6 +20,9 @@ _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose
 _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
 _TEACHER = "An objective of your own is a Teacher, which says what to read: use sg.Teacher, see 'Extending'."
+_SCOUTS = (
+    "Training is scaled and annealed by default, and starts again where it has failed: see --scaled and --restarts."
+)
 _PAPERS = "In softground's repository, python -m papers.li2023 trains, resumes and predicts with it."
 
 _BOARDS = "Boards of 9×9 are learnt group by group, without chains: use --objective parts, as the preset best does."
@@ -79,6 +82,7 @@ MEMBERS: dict[tuple[str, str], str] = {
     ("kernel", "mixed"): _BOARDS,
     ("layer", "softground.Mixture"): _MIXTURE,
     ("layer", "softground.Prototypes"): _PROTOTYPE,
+    ("layer", "softground.Scouted"): _SCOUTS,
     ("network", "prototype"): _PROTOTYPE,
     ("unexplained", "weigh"): "Use unexplained='drop', which trains without these examples.",
     ("usage", "estimated"): "Give the shares of the symbols, or 'uniform'.",
@@ -132,6 +136,7 @@ SETTINGS: dict[str, Setting] = {
     "mixture": Setting(1, _MIXTURE),
     "projection": Setting("task", "Use --kernel auto: the library chooses how chains walk."),
     "scheduler": Setting(None, _CLUSTER),
+    "scouts": Setting(0, _SCOUTS),
     "solver_backend": Setting(None, _CLUSTER),
     "solver_memory": Setting(None, "In Python: give the inverse its limit, as in Z3(rule, memory=2000)."),
     "tensorboard": Setting(False, "Use --logger tensorboard."),

@@ -9,6 +9,7 @@ name          γ_t, t passes after the warm-up                used by
 constant      γ₀                                             the semantic loss (γ₀ = 1); the paper's NA (γ₀ = 0.001)
 exp           γ₀ αᵗ                                          the authors' code, α = 0.95
 linear        γ₀ − αt                                        the paper
+auto          as the learner chooses before training         stages that have no other
 log           min(γ₀, γ₀ / log(2 + t))                       the paper
 ============  =============================================  =====================================
 
@@ -81,6 +82,14 @@ class Constant(Cooling):
 
 
 SCHEDULES.register("constant")(lambda start, floor, warmup, epochs: Constant(start, warmup=warmup))
+
+
+@dataclass(frozen=True)
+class Auto(Constant):
+    """γ = 1, unless a learner chooses to anneal from more (:mod:`softground.learner.grounding`)."""
+
+
+SCHEDULES.register("auto")(lambda start, floor, warmup, epochs: Auto())
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,8 @@ def test_half_in_words() -> None:
         in text
     )
     assert "1 label, and no fewer, leaves one map: of {2}, say (3 such sets). One-to-one maps need none." in text
-    assert (
-        "A prior that every symbol is used (--usage uniform) rules out maps that merge symbols, which leaves the true"
-        in text
-    )
+    assert "Scaled grounding, the default, finds one-to-one maps, which leaves the true one." in text
     assert "give a labelled input for each of {2} (--anchor-symbols 2, or known symbols)." in text
-    assert "let linear scouts go first (--scouts 32)" in text
     (advice,) = inspect(addition(5), [0, 1, 5, 6], support=HALF).as_dict()["advice"]
     assert f"- {advice}" in text
 

@@ -19,7 +19,6 @@ from softground.kernels import Exact, Guided, Kernel
 from softground.learner import recording
 from softground.learner.loop import Loop
 from softground.learner.recording import Recorded, RecordedHalf
-from softground.networks.ensemble import Several
 from softground.projections import RandomDrop
 from softground.schedules import Constant, Exponential
 from softground.training import Batch, SoftenedGrounding, Supervised, Usage
@@ -48,8 +47,7 @@ def imitated(monkeypatch: pytest.MonkeyPatch, memory: bool = True) -> Iterator[N
 
         def begin_stage(self: Loop, stage: sg.Stage) -> list[float]:
             rates = begin(self, stage)
-            several = list(self.network.buffers()) if isinstance(self.network, Several) else []
-            self.half = RecordedHalf(self.half, self.streams.dice, several)
+            self.half = RecordedHalf(self.half, self.streams.dice)
             return rates
 
         patch.setattr(Loop, "begin_stage", begin_stage)

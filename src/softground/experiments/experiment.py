@@ -7,9 +7,8 @@ the untrained network, training, summary, report and model, all in one folder.
 from __future__ import annotations
 
 import dataclasses
-import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +26,7 @@ from ..learner.observers import together
 from ..learner.plan import Augment
 from ..learner.settings import TrainingSettings
 from ..learner.stage import Stages
-from ..networks import Ensemble, Scouted
+from ..networks import Ensemble
 from ..retired import SETTINGS
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
@@ -56,6 +55,8 @@ class Experiment(TrainingSettings):
         Labelled inputs of single symbols to learn from as well.
     more
         Further test sets by name, evaluated at the end.
+    again
+        What makes the networks of further starts; see the learner.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -75,6 +76,7 @@ class Experiment(TrainingSettings):
     validation: Data | None = None
     anchors: Anchors | None = None
     more: Mapping[str, Data] = field(default_factory=dict)
+    again: Callable[[int], nn.Module] | None = None
 
     @classmethod
     def named(cls, task: str, preset: str = "best", **options: Any) -> Experiment:
@@ -95,16 +97,17 @@ class Experiment(TrainingSettings):
         if recipe.anchors or recipe.anchor_symbols:
             chance = stream(recipe.seed, "anchors")
             anchors = Anchors.of(some, longest.space, recipe.anchors or 1, chance, recipe.anchor_symbols)
-        with seeded(stream(recipe.seed, "weights")):
-            members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
-            network = members[0] if recipe.members == 1 else Ensemble(members)
-            if recipe.scouts:
-                network = Scouted(network, recipe.scouts, math.prod(some.x.shape[2:]), longest.space.outputs)
-        each: Any = {shape: problem.stages(recipe, own, part.y) for shape, own, part, _ in shapes}
+
+        def network(start: int = 0) -> nn.Module:
+            with seeded(stream(recipe.seed, f"weights {start}" if start else "weights")):
+                members = [problem.network(recipe, some.x, longest.space) for _ in range(recipe.members)]
+                return members[0] if recipe.members == 1 else Ensemble(members)
+
+        each: Any = {shape: problem.stages(recipe, own) for shape, own, *_ in shapes}
         stages: Stages = each.get(None, each)
         return cls(
             task,
-            network,
+            network(),
             data.train,
             data.test,
             stages,
@@ -116,6 +119,7 @@ class Experiment(TrainingSettings):
             validation=data.validation,
             anchors=anchors,
             more=data.more,
+            again=network,
             **recipe.chosen(),
         )
 
@@ -156,6 +160,7 @@ class Experiment(TrainingSettings):
             recipe=self.recipe and self.recipe.to_json(),
             place=self.place.to_json() | {"data_dir": self.data_dir and str(Path(self.data_dir).resolve())},
             note=self.note,
+            again=self.again,
         )
 
     def run(
@@ -223,5 +228,7 @@ class Experiment(TrainingSettings):
         moments = {"before": summary["before"]} if summary["before"] else {}
         moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
         console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments, self.more))
+        for each in learner.failures_:
+            console.print(f"This run has failed. {each.sentence}")
         console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
         return {"run_folder": str(run.path), **run.read_summary()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LearnerError, Setting
+from ..learner.grounding import give_ways
 from ..learner.identity import settings
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY, plain
@@ -25,6 +26,7 @@ def extended(folder: RunFolder, data_dir: Path | None = None, **epochs: int | No
     learner = experiment.learner()
     if learner.fabric.is_global_zero:
         with folder.lock():
+            give_ways(learner, folder.read_config().get("grounding"))
             folder.extend({"recipe": plain(recipe.to_json()), "settings": settings(learner)})
     learner.fabric.barrier()
     return experiment

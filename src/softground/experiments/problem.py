@@ -5,9 +5,8 @@ stages) is made here from the recipe, the same way for all problems; a problem o
 """
 
 import inspect
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar
@@ -35,17 +34,15 @@ from ..task import Family, Task
 from ..training import OBJECTIVES, SoftenedGrounding, Teacher, Term, Usage, ZeroDegree
 from .recipe import Recipe, resolved
 
-# What presets of ours share wherever Q* is known without sampling: its marginals at γ = 1 (the semantic loss's
-# gradient), no annealing, no second stage, and a quicker optimiser.
-EXACT: Json = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "constant", "floor": 0.0}
-EXACT |= {"warmup": 0, "optimizer": "adamw", "one_cycle": True, "zero_epochs": 0}
+# What presets of ours share wherever Q* is known without sampling: its marginals, scaled and annealed as the library
+# chooses, further starts after one that has failed, no second stage, and a quicker optimiser.
+EXACT: Json = {"kernel": "exact", "marginals": True, "steps": 1, "schedule": "auto", "floor": 0.0}
+EXACT |= {"scaled": None, "restarts": 2, "warmup": 0, "optimizer": "adamw", "one_cycle": True, "zero_epochs": 0}
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
     "adam": partial(torch.optim.Adam, fused=True),
     "adamw": partial(torch.optim.AdamW, weight_decay=0.01, fused=True),
 }
-# Steps of Stage 0, in half of which scouts are compared; their learning rate, and the usage prior's weight.
-SCOUTING, SCOUTING_RATE, SCOUTING_USAGE = 400, 0.02, 1.0
 NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
 
 
@@ -135,20 +132,15 @@ class Problem(ABC):
         problem = {name: filled.get(name) if (v := getattr(self, name)) is None else v for name in sorted(own)}
         return Recipe(task=self.name, problem=problem, preset=preset, **values)
 
-    def stages(self, recipe: Recipe, task: Task, answers: Sequence[object] | None = None) -> list[Stage]:
-        """Stage I, a baseline or supervision; before it scouts, after it Stage II, where the recipe has them."""
+    def stages(self, recipe: Recipe, task: Task) -> list[Stage]:
+        """Stage I, a baseline or supervision, and Stage II, where the recipe has one."""
         rate = one_cycle() if recipe.one_cycle else None
         optimizer = _optimizer(recipe.optimizer, recipe.learning_rate, recipe.weight_decay)
         name = "SUP" if recipe.objective == "sup" else "I"
         objective, ends = self._objective(recipe, task), recipe.patience
         terms, keep = self.terms(recipe), recipe.keep
-        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, keep, ends, terms=terms, wait=recipe.wait)]  # type: ignore[arg-type]
-        if recipe.scouts:
-            batches = math.ceil((0 if answers is None else len(answers)) / recipe.batch_size)
-            own, scouting = self._objective(recipe, task), _optimizer("adam", SCOUTING_RATE, 0.0)
-            epochs = math.ceil(SCOUTING / max(1, batches))
-            prior = Usage.named(recipe.usage, min(SCOUTING_USAGE, recipe.usage_weight))
-            stages.insert(0, Stage("0", own, epochs, scouting, terms=[prior]))
+        how: Any = {"keep": keep, "patience": ends, "terms": terms, "wait": recipe.wait, "scaled": recipe.scaled}
+        stages = [Stage(name, objective, recipe.epochs, optimizer, rate, **how)]
         if recipe.zero_epochs:
             adam = _optimizer("adam", recipe.zero_learning_rate, recipe.zero_weight_decay)
             zero, size = self.zero(recipe, task), recipe.zero_batch_size

@@ -23,6 +23,10 @@ IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Json]] = {}
 """Settings that an objective implies, by its name, from a preset's values and those given, which win."""
 
 
+UNVARIED = {"scaled", "schedule", "gamma", "objective", "noise", "known", "anchors", "anchor_symbols", "members"}
+"""Settings with which a preset does not begin again by itself: they say how to train, or are labels."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe(TrainingSettings):
     """Everything that decides a run. The defaults are the paper's (Appendix B.3) where it has one for all tasks.
@@ -50,7 +54,12 @@ class Recipe(TrainingSettings):
     )
     inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
     marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
-    schedule: str = setting("exp", "How γ falls.", SCHEDULES)
+    scaled: bool | None = setting(
+        False,
+        "Whether the rule sums over P(z|x) divided by the network's usage of the symbols, against readings that merge "
+        "symbols; presets leave it to the library.",
+    )
+    schedule: str = setting("exp", "How γ falls; auto: as the library chooses before training.", SCHEDULES)
     gamma: float = setting(1.0, "γ₀, the first temperature.")
     floor: float = setting(0.02, "Where γ stops falling.")
     warmup: int = setting(10, "Epochs at γ = ∞ to begin with.")
@@ -82,12 +91,6 @@ class Recipe(TrainingSettings):
     )
     usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
     members: int = setting(1, "Networks of an ensemble, each trained for itself.", least=1)
-    scouts: int = setting(
-        0,
-        "Linear readings of the raw images that compete in a short Stage 0, with the usage prior; the network begins "
-        "with the best one. 0: none.",
-        least=0,
-    )
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -103,15 +106,6 @@ class Recipe(TrainingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scouts and self.usage == "none":
-            raise LearnerError.of(
-                {"scouts": self.scouts},
-                " without a usage prior, which tells the best of them; give one, as in ",
-                Setting("usage", "uniform"),
-                ".",
-            )
-        if self.members > 1 and self.scouts > 1:
-            raise LearnerError.of({"members": self.members, "scouts": self.scouts}, "expected one of them.")
         if not self.validation and (self.patience or self.keep == "validation"):
             raise LearnerError.of(
                 {"patience": self.patience} if self.patience else {"keep": self.keep},
@@ -150,7 +144,12 @@ def resolved(preset: Mapping[str, object], given: Mapping[str, object]) -> Json:
     objective = given.get("objective", preset.get("objective", "grounding"))
     implied = IMPLIED[objective](preset, given) if objective in IMPLIED else {}
     values = {**preset, **implied, **given}
-    if given.get("schedule", "constant") != "constant" and not values.get("floor", 1.0):
+    if values.get("schedule") == "auto":
+        if given.keys() & {"gamma", "floor", "warmup"}:  # which say how γ is to go
+            values["schedule"] = "constant"
+        if given.keys() & UNVARIED:
+            values["restarts"] = given.get("restarts", 0)
+    if given.get("schedule", "constant") not in ("constant", "auto") and not values.get("floor", 1.0):
         values["floor"] = Recipe.floor  # the preset does not cool, so its floor is none
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)

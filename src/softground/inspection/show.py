@@ -197,17 +197,12 @@ def advice(found: Sequence[Consistent]) -> Iterator[str]:
             which = f"a labelled input for each of {_set(labels.example)}" if labels else "a few labelled inputs"
             shared = labels is not None and not any(" at site " in name for name in labels.example)
             how = f"--anchor-symbols {' '.join(labels.example)}" if labels and shared else "anchors"
+            merging = each.one_to_one.count < each.every.count
+            left = "the true one" if each.one_to_one.count == 1 else f"{_number(each.one_to_one)} maps"
             prior = (
-                " A prior that every symbol is used (--usage uniform) rules out maps that merge symbols"
-                + (
-                    ", which leaves the true one."
-                    if each.one_to_one.count == 1
-                    else f"; {_number(each.one_to_one)} are left."
-                )
-                + " If a network does not find such a map, let linear scouts go first (--scouts 32)."
-                if each.one_to_one.count < each.every.count
-                else " All are one-to-one, so a prior that every symbol is used rules out none: without labels, judge "
-                "by accuracy up to renaming."
+                " Scaled grounding, the default, finds one-to-one maps, which leaves " + left + "."
+                if merging
+                else " All are one-to-one: without labels, judge by accuracy up to renaming."
             )
             yield f"Several maps of symbols explain the answers: give {which} ({how}, or known symbols).{prior}"
 

@@ -92,6 +92,7 @@ def settings(learner: Plan) -> Json:
             }
             | ({"terms": describe(list(stage.terms))} if stage.terms else {})
             | ({"wait": stage.wait} if stage.wait else {})
+            | ({"scaled": stage.scaled} if stage.scaled else {})
             for number, stage in enumerate(learner.stages)
         },
     } | ({"tensor_cores": cores} if cores else {})
@@ -202,6 +203,7 @@ def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = 
         "settings": settings(learner),
         "choice": plain(deciding(learner.choice_)),
         "chosen": plain(learner.choice_),
+        **({"grounding": plain(learner.grounding_)} if learner.grounding_ else {}),
         "data": digests(train),
         "validation": validation and digests(validation),  # decides when a stage ends, and what it keeps
         "rule": rules if train[0].shape is not None else rules["None"],

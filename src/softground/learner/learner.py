@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -20,10 +20,12 @@ from ..task import Family, Task
 from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
 from .device import chosen_fabric, make_fabric, precision_of
 from .evaluation import misfits
+from .grounding import ground
 from .loop import Loop
 from .observers import Observer, together
 from .open_choices import settle
 from .plan import Augment, Plan
+from .restarts import Failure, failures_of
 from .run_folder import MODEL, figures_after_training, figures_before_training, finish, run_folder, suspects
 from .settings import TrainingSettings
 from .stage import Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
@@ -60,6 +62,9 @@ class Learner(Plan):
     recipe, place, note
         What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
         resumed with the same recipe only, in any place.
+    again
+        ``again(k)`` makes the network of the k-th further start (``restarts``), each of which follows one that has
+        failed (:mod:`softground.learner.restarts`); by default it begins again with the weights given.
 
     Attributes
     ----------
@@ -70,6 +75,10 @@ class Learner(Plan):
         those of single symbols (F1, collapse, calibration error), and of further test sets.
     choice_
         Where it was left open, by shape or the task's name: the way to S_y taken, why, its cost, and those not taken.
+    grounding_
+        The ways of grounding of the first start and of further ones, and why, where that was left open.
+    starts_, failures_
+        How each start ended; the signs that the one that is kept has failed. They are read off the training answers.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -92,6 +101,7 @@ class Learner(Plan):
         recipe: Mapping[str, object] | None = None,
         place: Mapping[str, object] | None = None,
         note: str = "",
+        again: Callable[[int], nn.Module] | None = None,
         **given: Any,
     ) -> None:
         if not isinstance(network, nn.Module):
@@ -104,7 +114,8 @@ class Learner(Plan):
         self.settings = (settings or TrainingSettings()).changed(**given)
         self.augment, self.workers = augment, whole_number("workers", workers, least=0)
         self.recipe, self.place = recipe, place
-        self.choice_ = {}
+        self.again, self.ways = again, ["plain"]
+        self.choice_, self.grounding_ = {}, None
         self.note = note
         self.fitting = Lock()
         self.fabric = chosen_fabric(fabric, device, self.settings.precision)
@@ -184,6 +195,7 @@ class Learner(Plan):
             stack.callback(self.fitting.release)
             self.staged = {shape: list(stages) for shape, stages in self.described.items()}
             self.choice_ = settle(self, trained, kept, quiet)
+            self.grounding_ = ground(self, trained, kept)
             folder = stack.enter_context(run_folder(out, self, trained, held_out.get("validation"), resume))
             stack.enter_context(misfits(self.network, trained))
             self.input_, self.fitted = inputs_of(trained), True
@@ -200,6 +212,7 @@ class Learner(Plan):
                 finally:  # Ctrl-C leaves the complete epochs too
                     progress = self.loop.progress
                     self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
+                    self.starts_ = progress.starts
             self.input_ = inputs_of(trained)
             parts, found = self.loop.parts, None
             looked = figures_after_training(self, progress, held_out, further)
@@ -215,6 +228,11 @@ class Learner(Plan):
         return self
 
     @property
+    def failures_(self) -> tuple[Failure, ...]:
+        """The signs that the start which is kept has failed."""
+        return failures_of(self.starts_)
+
+    @property
     def model(self) -> Model:
         """What is needed to predict. The network is shared: further training changes both."""
         from ..model import Model
@@ -228,12 +246,12 @@ class Learner(Plan):
 
     def __getstate__(self) -> Json:
         """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
-        return {name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "fitting")} | {
-            "described": {},
-            "staged": {},
-        }
+        return {
+            name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "fitting", "again")
+        } | {"described": {}, "staged": {}}
 
     def __setstate__(self, state: Json) -> None:
         vars(self).update(state)
+        self.again = None
         self.fabric = make_fabric(self.device.type)  # type: ignore[arg-type]
         self.device = self.fabric.device

@@ -32,21 +32,23 @@ from torch.optim import Optimizer
 from ..errors import CheckpointError, NonFiniteOutput, Setting
 from ..figures import flat_names, results
 from ..files import Json
-from ..networks.ensemble import Scouted, Several
+from ..networks.ensemble import Ensemble
 from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
-from ..seeds import Streams, borrowed
+from ..seeds import Streams, borrowed, untouched
 from ..training.members import side_by_side
 from ..training.step import Half, Moment, lesson
 from ..training.step import step as take
 from .datasets import Part
 from .evaluation import evaluate
+from .grounding import SHORT, grounding_in_words
 from .observers import Observer, ends_run, learning_problems, wants_batches
 from .open_choices import choices_in_words
 from .outputs import Outputs, not_finite, saved_tensors
 from .plan import Plan
 from .recording import RecordedHalf
-from .run_state import Checkpoints, Progress, validation_figure
+from .restarts import best_of, judged
+from .run_state import Checkpoints, Progress, copied, validation_figure
 from .stage import Stage, make_optimizer
 from .tally import Stopwatch, Tally
 from .trained_part import TrainedPart, deal_batches, of_every_shape, with_inputs
@@ -73,6 +75,7 @@ class Loop:
         self.shows_batches = observer is not None and wants_batches(observer)
         self.network, self.fabric = learner.network, learner.fabric
         self.stages = learner.stages
+        self.each = len(self.stages) // len(learner.ways)  # stages of one start
         self.began, self.progress = time.perf_counter(), Progress()
 
     def run(
@@ -95,9 +98,9 @@ class Loop:
                 facts = {
                     "examples": sum(part.data.total for part in train),
                     "epochs": epochs,
-                    "choice": choices_in_words(self.learner.choice_),
+                    "choice": [*grounding_in_words(self.learner), *choices_in_words(self.learner.choice_)],
                 }
-                self.observer("begin", {"stages": self.stages, **facts})
+                self.observer("begin", {"stages": self.stages[: self.each * (1 + len(progress.starts))], **facts})
                 number: int | None = progress.stage
                 while number is not None and number < len(self.stages):
                     self._stage(number, self.stages[number])
@@ -129,14 +132,10 @@ class Loop:
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer, number = optimizer, self.number(stage)
         of_every_shape({part.shape: partial(part.begin, number) for part in self.parts})
-        if isinstance(self.network, Scouted):
-            self.network.scouting = number == 0 and len(self.stages) > 1
-        several = isinstance(self.network, Several)
-        self.half: Half = side_by_side(self.network) if several else lesson  # type: ignore[arg-type]
+        self.half: Half = side_by_side if isinstance(self.network, Ensemble) else lesson
         # Recordings are rehearsed, and several processes would not do that in step.
         if self.fabric.device.type == "cuda" and self.fabric.world_size == 1:
-            memory = list(self.network.buffers()) if several else []
-            self.half = RecordedHalf(self.half, self.streams.dice, memory)
+            self.half = RecordedHalf(self.half, self.streams.dice)
         self.outputs = Outputs(self.learner, self.module, self.streams)
         return [group["lr"] for group in optimizer.param_groups]
 
@@ -159,9 +158,11 @@ class Loop:
 
     def _stage(self, number: int, stage: Stage) -> None:
         progress = self.progress
-        base = self.begin_stage(stage)
         if number > progress.stage:
             progress.begin_stage(number)
+        if number % self.each == 0 and progress.epoch == 0:
+            self._begin_start(number // self.each)
+        base = self.begin_stage(stage)
         if self.checkpoints is not None:
             self.checkpoints.restore_stage(stage, self.optimizer, progress.history)
         if number == 0 and progress.epoch == 0:
@@ -207,6 +208,38 @@ class Loop:
         if self.held_out:
             self.progress.results[stage.name] = plain(results(figures))
         self.progress.following = following
+        if following % self.each == 0 and following == self.number(stage) + 1:
+            self._end_start(stage)
+
+    def _begin_start(self, start: int) -> None:
+        """Give a further start its weights: those of a new network, or those that the first start began with."""
+        learner, progress = self.learner, self.progress
+        if start == 0:
+            if learner.settings.restarts and learner.again is None:
+                progress.initial = copied(self.network.state_dict())
+            return
+        self.network.load_state_dict(progress.initial if learner.again is None else learner.again(start).state_dict())
+
+    def _end_start(self, stage: Stage) -> None:
+        """Judge a start. If it has failed the next one follows, as long as there is one; the best of them is kept."""
+        progress, start = self.progress, self.number(stage) // self.each
+        self.module.eval()
+        with untouched():
+            ended = judged(self, self.learner.ways[start], stage.name)
+        progress.starts = [*progress.starts[:start], *filter(None, [ended])]
+        best = best_of(progress.starts) if progress.starts else ended
+        if ended is not None and ended.failures and start + 1 < len(self.learner.ways) and stage.epochs >= SHORT:
+            progress.kept = copied(self.network.state_dict()) if best is ended else progress.kept
+            first = (start + 1) * self.each
+            self.observer("failed", {"failures": ended.failures, "stages": self.stages[first : first + self.each]})
+            return
+        progress.following = len(self.stages)
+        if best is not ended:
+            assert best is not None
+            self.network.load_state_dict(progress.kept)
+            if best.stage in progress.results:  # the last results are those of the network that is left
+                progress.results[best.stage] = progress.results.pop(best.stage)
+        progress.kept = {}
 
     def _figures(self, stage: Stage, epoch: int) -> Json:
         """The network's figures on held-out data, if there are any."""

@@ -7,6 +7,7 @@ An observer is any function of an event's name and its facts:
 - ``"batch"``: the ``stage``'s name, its ``epoch`` and the ``step`` in it, counted from 0, and the epoch's ``steps``
 - ``"epoch"``: the epoch's record as in ``metrics.jsonl``, where it is saved already: ``stage``, ``epoch``, ``loss``,
   ``feasible``, ``seconds``, the numbers of teacher and terms, and ``test_…`` and ``validation_…`` if it was evaluated
+- ``"failed"``: the signs that a start has failed (``failures``), and the ``stages`` of the one that follows
 - ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
 
 An observer that returns ``True`` for ``"epoch"`` ends the run: the rest of the stage and the stages after it are not

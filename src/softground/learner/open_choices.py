@@ -32,7 +32,7 @@ from ..inverses.ladder import ORDER
 from ..kernels import Kernel, Several, default_kernel
 from ..preparing import hushed, told
 from ..runs.folder import RunFolder
-from ..schedules import Constant
+from ..schedules import Auto, Constant
 from ..target import Target
 from ..task import Task
 from ..training import SoftenedGrounding, Teacher, parts_objective
@@ -103,7 +103,7 @@ def _walk(
     if inverse.exact or own_kernel(inverse) is not None or not task.space.categorical or task.space.sites < 2:
         return replace(teacher, kernel=default_kernel(inverse, task.space)), None
     best = rebuilt(task, kept) if kept else recommend(task, part.data.answers, seconds=SECONDS)
-    schedule = Constant(best.gamma0) if teacher.schedule == Constant(1.0) else teacher.schedule
+    schedule = Constant(best.gamma0) if teacher.schedule in (Constant(1.0), Auto()) else teacher.schedule
     return SoftenedGrounding(best.kernel, schedule, max(teacher.steps, best.steps)), dict(kept or best.kept)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from ..files import Json
 from ..task import Family, Shape, Task
@@ -32,7 +33,10 @@ class Plan(Reader):
     note: str
     fabric: Fabric
     precision: str
+    ways: list[str]  # of grounding, one for each start
+    again: Callable[[int], nn.Module] | None  # makes the network of a further start
     choice_: Choices
+    grounding_: dict[str, Any] | None
 
     @property
     def stages(self) -> list[Stage]:

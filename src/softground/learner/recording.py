@@ -289,11 +289,11 @@ class _PlayedPasses(torch.autograd.Function):
 class RecordedHalf:
     """A ``half`` of the step that is played back where it can be; otherwise it is simply called.
 
-    ``dice`` roll in it, and besides the batch's memory it changes the tensors of ``memory`` in place.
+    ``dice`` roll in it, and it changes the batch's memory in place.
     """
 
-    def __init__(self, half: Half, dice: Sampler, memory: Sequence[Tensor] = ()) -> None:
-        self.half, self.dice, self.memory = half, dice, memory
+    def __init__(self, half: Half, dice: Sampler) -> None:
+        self.half, self.dice = half, dice
         self.pending = 0  # batches with the newest numbers
         self._last: object = None  # the numbers of the batch before; those that change every time are not worth a look
         self._recorded: dict[object, _RecordedLesson | None] = {}  # None where the work asks the device for values
@@ -323,14 +323,12 @@ class RecordedHalf:
 
     def _rehearsed(self, batch: Batch, teacher: Teacher, terms: Sequence[Term]) -> bool:
         """Whether the batch's work asks the device for nothing. Memory and dice are afterwards as they were."""
-        kept, place = [(part, part.clone()) for part in self.memory], self.dice.generator.get_state()
+        place = self.dice.generator.get_state()
         leaf = batch.output.detach().requires_grad_()
         memory = {name: rows.clone() for name, rows in batch.memory.items()}
         tried = replace(batch, output=leaf, memory=memory, losses=[], figures={}, lap=untimed)
         able = asks_nothing(lambda: torch.autograd.grad(self.half(tried, teacher, terms), leaf))
         self.dice.generator.set_state(place)
-        for part, before in kept:
-            part.copy_(before)
         return able
 
 
@@ -345,7 +343,7 @@ class _RecordedLesson:
     def __call__(self, batch: Batch) -> Tensor:
         self._batch = batch
         if not hasattr(self, "recorded"):
-            memory = [*batch.memory.values(), *self.of.memory]
+            memory = [*batch.memory.values()]
             self.recorded = Recorded(self._work, lambda: self.of.dice.generator, lambda: memory)
         loss, slope, read, numbers = self.recorded(*_tensors(batch))
         names, batch.read = self.names[len(batch.index)], read.clone()

@@ -33,6 +33,7 @@ from .evaluation import Reading, all_figures, beliefs, constrained_figures, read
 from .identity import config_of, refuse_another
 from .observers import learning_problems
 from .plan import Plan
+from .restarts import best_of, failures_of
 from .run_state import Progress, Record, refuse_older
 from .trained_part import TrainedPart, summed_up
 
@@ -115,7 +116,8 @@ def figures_after_training(
         if (counted := reliability_of(parts, found)) is not None:
             bins[name] = {column: values.tolist() for column, values in counted._asdict().items()}
     if figures:
-        known = progress.results.get(stage := progress.history[-1]["stage"], {})
+        stage = best_of(progress.starts).stage if progress.starts else progress.history[-1]["stage"]
+        known = progress.results.get(stage, {})
         whole = known | {name: value for name, value in plain(results(figures)).items() if name not in known}
         # Those of the validation part come last.
         progress.results[stage] = dict(sorted(whole.items(), key=lambda item: item[0].startswith("validation_")))
@@ -162,6 +164,9 @@ def finish(
         "parameters": sum(p.numel() for p in learner.network.parameters()),
         "note": learner.note,
         **({"choice": learner.choice_} if learner.choice_ else {}),
+        **({"grounding": learner.grounding_} if learner.grounding_ else {}),
+        **({"starts": [start.to_json() for start in progress.starts]} if progress.starts else {}),
+        **({"failures": [asdict(each) for each in failures]} if (failures := failures_of(progress.starts)) else {}),
         **({"signs": signs} if (signs := learning_problems(history)) else {}),
         "versions": environment(),
     }

@@ -39,12 +39,14 @@ from ..training.step import CHAINS, Memory
 from .device import everyone
 from .observers import LEARNT
 from .plan import Plan
+from .restarts import Start
 from .stage import Stage, lay_out_like_parameters
 from .trained_part import TrainedPart
 
 State = tuple[dict[str, Tensor], Json]
 Record = Json  # of an epoch, as in ``metrics.jsonl``
 NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
+KEPT, INITIAL = "kept", "initial"
 STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
 # What torch and Python raise for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
@@ -128,6 +130,9 @@ class Progress:
     best_score: float = -math.inf
     following: int | None = None  # the stage to go on with, once this one has ended
     seconds: float = 0.0  # wall-clock time before the last interruption
+    starts: list[Start] = field(default_factory=list)  # those that have ended
+    kept: dict[str, Tensor] = field(default_factory=dict)  # the network of the best one, while another goes on
+    initial: dict[str, Tensor] = field(default_factory=dict)  # weights that further starts begin with
 
     def begin_stage(self, number: int) -> None:
         """Nothing of this stage is done yet."""
@@ -152,7 +157,7 @@ class Progress:
         """Keep a copy of the network if it is the best so far."""
         if score > self.best_score:
             self.best_score = score
-            self.best = {name: value.detach().clone() for name, value in network.state_dict().items()}
+            self.best = copied(network.state_dict())
 
     def stale(self, record: Mapping[str, object], patience: int) -> bool:
         """Whether this epoch is the ``patience``-th of its stage, or a later one, without a better validation figure.
@@ -162,6 +167,11 @@ class Progress:
         scores = {r["epoch"]: validation_figure(r) for r in [*self.history, record] if r["stage"] == record["stage"]}
         known = {epoch: score for epoch, score in scores.items() if score is not None}
         return record["epoch"] in known and record["epoch"] - max(known, key=known.__getitem__) >= patience
+
+
+def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A network's state, apart from the network."""
+    return {name: value.detach().clone() for name, value in tensors.items()}
 
 
 def validation_figure(record: Mapping[str, Any]) -> float | None:
@@ -199,6 +209,7 @@ class Checkpoints:
             "following": progress.following,
             "best_score": progress.best_score,
             "results": progress.results,
+            **({"starts": [start.to_json() for start in progress.starts]} if progress.starts else {}),
             "records": len(progress.history),
             "metrics_sha256": progress.digest,
             CONFIG_DIGEST: self._config,
@@ -212,6 +223,7 @@ class Checkpoints:
         if self.fabric.is_global_zero:
             network = dict(self.network.state_dict())
             shared = _flat({NETWORK: network, OPTIMIZER: optimizer_tensors, BEST: progress.best})
+            shared |= _flat({KEPT: progress.kept, INITIAL: progress.initial})
             self.folder.save_checkpoint(shared | own, meta)
         self.fabric.barrier()
 
@@ -244,12 +256,14 @@ class Checkpoints:
                 raise ValueError("its results are not numbers")
             records, digest = int(meta["records"]), str(meta["metrics_sha256"])
             seconds, best_score = float(meta["seconds"]), float(meta["best_score"])
+            starts = [Start.of_json(start) for start in meta.get("starts", [])]
         except MISFITS as error:
             raise self._misfit("stages or network", error) from error
         if self.fabric.is_global_zero:
             self.folder.truncate_metrics(records, digest)
         self.fabric.barrier()
-        progress = Progress(stage, epoch, self.folder.read_metrics(), digest, results, seconds=seconds)
+        progress = Progress(stage, epoch, self.folder.read_metrics(), digest, results, seconds=seconds, starts=starts)
+        progress.kept, progress.initial = part(tensors, KEPT), part(tensors, INITIAL)
         if following is not None:
             progress.begin_stage(following)
         else:

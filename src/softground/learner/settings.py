@@ -64,6 +64,7 @@ class TrainingSettings(_Features):  # type: ignore[misc, valid-type]
         "32-true", "What the network is trained in; on a GPU 32-true still has convolutions in TF32.", PRECISIONS
     )
     seed: int = setting(0, "Decides every draw.")
+    restarts: int = setting(0, "Further starts, each after one that has failed; the best is kept.", least=0)
 
     def __post_init__(self) -> None:
         check(self)

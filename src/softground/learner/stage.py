@@ -13,7 +13,7 @@ from torch.optim import LBFGS, Optimizer
 
 from ..errors import LearnerError, Setting
 from ..kernels import Kernel
-from ..schedules import Constant, Schedule
+from ..schedules import Auto, Schedule
 from ..task import Family, Shape, Task
 from ..training import SoftenedGrounding, ZeroDegree
 from ..training.step import Teacher, Term
@@ -77,6 +77,9 @@ class Stage:
         Examples per gradient step, where not the learner's.
     terms
         Terms that take part in the step, such as :class:`~softground.training.Usage`.
+    scaled
+        Whether the teacher goes by P(z|x) over the network's usage of the symbols (:mod:`softground.training.scaled`);
+        None: as the learner chooses before training (:mod:`softground.learner.grounding`).
     """
 
     name: str
@@ -89,6 +92,7 @@ class Stage:
     batch_size: int | None = None
     terms: Sequence[Term] = ()
     wait: int = 0
+    scaled: bool | None = False
 
     @property
     def most(self) -> int:
@@ -103,6 +107,8 @@ class Stage:
                 wanted = "give at least one, or leave it out" if least else "expected 0 or more epochs"
                 raise LearnerError(f"Stage {self.name} has {given}; {wanted} (a whole number).")
         _refuse_old_hooks(self)
+        if self.scaled not in (True, False, None):
+            raise LearnerError(f"Stage {self.name} has scaled={self.scaled!r}; expected True, False or None.")
         if self.keep not in KEPT:
             raise LearnerError.of({"keep": self.keep}, f" for Stage {self.name}; expected one of {', '.join(KEPT)}.")
         rate = self.learning_rate
@@ -223,8 +229,12 @@ def grounding_stages(
     optimizer: MakeOptimizer | None = None,
     zero_epochs: int = 0,
     terms: Sequence[Term] = (),
+    scaled: bool | None = None,
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
+
+    Stage I is scaled, and annealed where answers tell enough (:mod:`softground.learner.grounding`). A schedule that is
+    given is kept, and ``scaled=False`` is plain training at γ = 1.
 
     Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
     once it knows the answers (:mod:`softground.learner.open_choices`). ``terms`` are added to Stage I's loss.
@@ -242,8 +252,8 @@ def grounding_stages(
     def adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=3e-3, fused=True)
 
-    teacher = SoftenedGrounding(kernel, schedule or Constant(1.0), steps)
-    stages = [Stage("I", teacher, epochs, optimizer or adam, None if optimizer else one_cycle(), terms=terms)]
+    teacher, rate = SoftenedGrounding(kernel, schedule or Auto(), steps), None if optimizer else one_cycle()
+    stages = [Stage("I", teacher, epochs, optimizer or adam, rate, terms=terms, scaled=scaled)]
     if zero_epochs:
         stages.append(Stage("II", ZeroDegree(), zero_epochs, lambda p: torch.optim.Adam(p, lr=1e-3, fused=True)))
     return stages

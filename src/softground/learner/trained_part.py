@@ -16,13 +16,14 @@ from torch import Tensor
 from ..errors import DataError, InfeasibleAnswer, LearnerError, Setting
 from ..features import terms
 from ..files import Json
-from ..networks.ensemble import Scouted, Several
+from ..networks.ensemble import Ensemble
 from ..seeds import Streams, stream
 from ..target import Target
 from ..task import Shape, Task
 from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.labelled_inputs import LabelledInputs, check_reads_apart
 from ..training.noise import Noise
+from ..training.scaled import Scaled
 from ..training.step import CHAINS, Batch, Memory, Moment, Teacher, Term, TrainingSet
 from .datasets import Batches, Part
 from .device import everyone
@@ -94,10 +95,11 @@ class TrainedPart(Part):
         self.memory[number] = memory
         self.note(number)
         train = replace(train, memory=memory)
-        every = [term for term in (*self.always, *stage.terms) if term.serves(self.teacher)]
+        scaled = [Scaled()] if stage.scaled else []
+        every = [term for term in (*self.always, *scaled, *stage.terms) if term.serves(self.teacher)]
         self.terms = [term.begin(train) for term in every]
         self.noise = next((term for term in self.terms if isinstance(term, Noise)), self.noise)
-        if isinstance(self.network, Several) and (number == 0 or not isinstance(self.network, Scouted)):
+        if isinstance(self.network, Ensemble):
             _refuse_chains(self.teacher, memory)
 
     def batch(self, index: Tensor, x: object, moment: Moment, idle: bool = False) -> Batch:

@@ -1,9 +1,9 @@
 """Networks that read images of symbols. Any ``torch.nn.Module`` will do; these are ready-made."""
 
 from .blueprint import IMAGE_NETWORKS, LAYERS
-from .ensemble import Ensemble, Scouted
+from .ensemble import Ensemble
 from .layers import Dropout, PerSite, RandomLayer, Standardise, convnet, default_network, lenet, mlp, strided
 
 __all__ = ["IMAGE_NETWORKS", "LAYERS", "Dropout", "PerSite", "RandomLayer", "Standardise", "convnet"]
 __all__ += ["default_network", "lenet", "mlp"]
-__all__ += ["Ensemble", "Scouted", "strided"]
+__all__ += ["Ensemble", "strided"]

@@ -52,9 +52,10 @@ class Logged:
 
     def __call__(self, event: str, facts: Json) -> None:
         """React to an event of the loop."""
+        if facts.get("stages"):
+            self.last = facts["stages"][-1].name
         if event == "begin":
             self.done = facts["epochs"]
-            self.last = facts["stages"][-1].name
             for logger in self.loggers if self.settings else ():
                 logger.log_hyperparams(self.settings)
         elif event == "epoch":

@@ -70,10 +70,10 @@ class Display:
 
     def __call__(self, event: str, facts: Json) -> None:
         """React to an event of the loop."""
-        if event == "begin":
-            for line in facts.get("choice", ()):
+        if event in ("begin", "failed"):
+            for line in (*facts.get("choice", ()), *(each.sentence for each in facts.get("failures", ()))):
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
-            left = facts["epochs"]
+            left = facts.get("epochs", 0)
             for stage in facts["stages"]:
                 done = min(left, stage.most)
                 left -= done
@@ -95,7 +95,7 @@ class Display:
 
 def title(stage: str) -> str:
     """A stage's name as a heading."""
-    return f"Stage {stage}" if stage in ("0", "I", "II") else stage
+    return f"Stage {stage}" if stage.split(",")[0] in ("0", "I", "II") else stage
 
 
 def summary_line(record: Json) -> str:

@@ -71,7 +71,8 @@ class Addition(OfDigits):
         # of its digits (modulo 10). So a network that learns from columns alone reads every digit d as d or as d + 5,
         # depending on its first weights. Only the sum's first digit tells the two apart, and at γ = ∞ there is nothing
         # else to learn from.
-        return values | ({"warmup": 1} if name == "best" and self.digits > LONG_NUMBER else {})
+        long = name == "best" and self.digits > LONG_NUMBER
+        return values | ({"schedule": "constant", "warmup": 1} if long else {})
 
 
 def deal(pool: Digits, digits: int, rng: np.random.Generator) -> Examples:

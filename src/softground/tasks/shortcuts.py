@@ -120,8 +120,7 @@ class Pairs(OfDigits):
         return {"sum_accuracy": share(right), "symbol_accuracy": share(predicted == symbols)}
 
     def preset(self, name: str, given: Mapping[str, object]) -> Json:
-        # The usage prior favours the one-to-one reading over those that merge digits.
-        return PRESETS[name] | {"batch_size": 64} | ({"usage": "uniform"} if name == "best" else {})
+        return PRESETS[name] | {"batch_size": 64}
 
 
 @TASKS.register("evenodd")

@@ -43,7 +43,7 @@ LONG = 86  # digits from which a row's sum says little about each
 METRICS = partial(accuracies, name="sum_accuracy")
 LEAST_BATCH = 16  # rows, however long they are
 PRIOR = 16  # the prior on usage counts like this many digits
-LONG_ROWS: Json = {"network": "strided", "epochs": 12, "usage": "uniform", "learning_rate": 5e-3}
+LONG_ROWS: Json = {"network": "strided", "epochs": 12, "usage": "uniform", "learning_rate": 5e-3, "restarts": 0}
 UNDISTORTED = 512  # digits from which distortions hold learning up for too long; between 100 and 1,024
 
 

@@ -46,12 +46,11 @@ class Scaled(Term):
     [1.0, 1.0, 0.5, 0.0]
     """
 
-    on: bool = True
     where: Tensor | None = field(default=None, repr=False, compare=False)  # codes' places among the symbols
     examples: int = field(default=0, repr=False, compare=False)
 
     def serves(self, teacher: Teacher) -> bool:
-        return self.on and teacher.sums
+        return teacher.sums
 
     def begin(self, train: TrainingSet) -> Scaled:
         space, device = train.task.space, train.y.device

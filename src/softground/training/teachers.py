@@ -99,6 +99,7 @@ class SemanticLoss(Teacher):
     """
 
     open = True
+    sums = True
 
     def begin(self, task: Task) -> SoftenedGrounding:
         if not task.inverse.exact and type(task.inverse).set is Inverse.set:

@@ -46,6 +46,7 @@ PRESETS: dict[str, Json] = {
     # epoch on. The whole margin that integer weights allow leaves the network room to err. σ, γ and the schedule count
     # only for another kernel.
     "best": EXACT
+    | {"restarts": 0}
     | {"network": "gnn", "kernel": "nearest", "epochs": 20, "learning_rate": 3e-3}
     | {"relabel": False, "rectified": False, "trees": "uniform", "dropped": "fifth", "sigma": 1.0, "margin": 1.0},
 }
@@ -105,16 +106,8 @@ class ShortestPaths(Problem):
     kernels = PATH_KERNELS
     networks = PATH_NETWORKS
     inverses = PATH_INVERSES
-    absent: ClassVar[tuple[str, ...]] = (
-        "standardise",
-        "augment",
-        "keep",
-        "known",
-        "noise",
-        "anchors",
-        "anchor_symbols",
-    )
-    absent += ("usage", "usage_weight", "members", "scouts")
+    absent: ClassVar[tuple[str, ...]] = ("standardise", "augment", "keep", "known", "noise")
+    absent += ("anchors", "anchor_symbols", "usage", "usage_weight", "members", "scaled", "restarts")
 
     nodes: int = 30
     """Vertices of a graph."""

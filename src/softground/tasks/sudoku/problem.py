@@ -37,7 +37,7 @@ PRESETS: dict[str, Json] = {
     # The network leaves the plateau where all names of the digits are alike sooner at γ = 1/2 than at 1, and sooner in
     # small batches.
     "parts": EXACT
-    | {"objective": "parts", "gamma": 0.5, "network": "convnet", "augment": True}
+    | {"objective": "parts", "schedule": "constant", "gamma": 0.5, "network": "convnet", "augment": True}
     | {"batch_size": 8, "learning_rate": 3e-3},
 }
 # Exponential cooling reaches its floor in the last epoch.

@@ -1,0 +1,73 @@
+r"""What answers tell of the symbols, before any training: from the rule and the training answers alone.
+
+An answer y leaves the |S_y| states that explain it. On average over the training answers it tells
+
+.. math:: \tau = \log |Z| - E \log |S_y| \text{ nats}, \qquad \iota = \tau / \log |Z|
+
+of the |Z| states that there are, a share ι of what there is to know. Both are known where the law of S_y is: with zero
+scores its log-mass is log |S_y|. Known symbols count as known.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..inverses.composite import composite
+from ..target import Target
+from ..task import Task
+from .usage import columns
+
+MOST = 1024  # examples that are looked at
+ROWS = 128  # at a time
+
+
+def spread(count: int, most: int = MOST) -> Tensor:
+    """The numbers of at most so many examples, evenly spread."""
+    return torch.arange(count)[:: max(1, math.ceil(count / most))]
+
+
+def left_open(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
+    """log |S_y| of each answer, given the known symbols; −∞ where S_y is empty."""
+    found = []
+    for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
+        weights = task.space.uniform(len(rows), y.device)
+        weights = weights if known is None else weights.given(known[rows])
+        found.append(task.inverse.law(Target(weights, y[rows], 1.0)).log_mass().double())
+    return torch.cat(found)
+
+
+def told(task: Task, y: Tensor, known: Tensor | None = None) -> tuple[float, float]:
+    """τ, and log |Z|, in nats."""
+    rows = spread(len(y)).to(y.device)
+    known = None if known is None else known[rows]
+    log_sizes = torch.tensor(task.space.sizes, dtype=torch.double, device=y.device).log()
+    states = (log_sizes * (torch.ones_like(log_sizes) if known is None else (known < 0).double().mean(0))).sum()
+    left = left_open(task, y[rows], known)
+    left = left[left.isfinite()]
+    return float(states - left.mean()) if len(left) else 0.0, float(states)
+
+
+def drawn_usage(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
+    """How often uniform draws from the S_y of these answers use each symbol at an unknown site, ``[symbols]``.
+
+    Where S_y has no law, that of its parts, or else of all states.
+    """
+    space, where = task.space, columns(task.space).to(y.device)
+    parts = composite(task.constraint, task.inverse)
+    total = torch.zeros(len(space.symbols), dtype=torch.double, device=y.device)
+    for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
+        weights = space.uniform(len(rows), y.device)
+        weights = weights if known is None else weights.given(known[rows])
+        if task.inverse.exact:
+            each = task.inverse.law(Target(weights, y[rows], 1.0)).marginals()
+        elif parts.exact:
+            each = parts.marginals(weights.scores, *parts.answers(y[rows]))
+        else:
+            each = weights.scores.exp()
+        each = each.double() / each.double().sum(2, keepdim=True).clamp(min=1e-9)
+        each = each if known is None else each * (known[rows] < 0)[..., None]
+        total.index_add_(0, where[:, : each.shape[2]].flatten(), each.sum(0).flatten())
+    return total / total.sum().clamp(min=1)
