@@ -128,7 +128,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         ("--usage 0.5,0.6", "adds up to 1.1"),
         ("--usage often", "--usage often was given"),
         ("--usage estimated", "is gone. Give the shares"),
-        ("--usage uniform --usage-weight -1", "usage weight -1.0 was given"),
+        ("--usage uniform --usage-weight -1", "--usage-weight -1.0 was given"),
     ],
 )
 def test_bad_options_are_refused(option: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
