@@ -60,6 +60,7 @@ class TrainedPart(Part):
         self, part: Part, plan: Plan, streams: Streams, total: Callable[[Tensor], Tensor], lap: Callable[[str], None]
     ) -> None:
         super().__init__(part.shape, part.task, part.data)
+        self.y = part.y  # encoded once
         self.network, self.fabric, self.seed = plan.network, plan.fabric, plan.settings.seed
         self.streams, self.total, self.lap = streams, total, lap
         self.stages = plan.staged[self.shape]
