@@ -152,7 +152,9 @@ def test_an_answer_that_is_not_true_ends_nothing() -> None:
 def test_patience_needs_a_validation_part() -> None:
     with pytest.raises(LearnerError, match=r"patience=2 and keep=.* for Stage I, .* no validation part"):
         fit([], validation=None)
-    with pytest.raises(LearnerError, match=r"keep='validation', but there is no validation part"):
+    with pytest.raises(
+        LearnerError, match=r"keep='validation' were given for Stage I, but there is no validation part"
+    ):
         fit([], patience=0, keep="validation", validation=None)
     with pytest.raises(LearnerError, match=r"patience=-1; expected 0 or more"):
         fit([], patience=-1)

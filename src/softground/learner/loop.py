@@ -225,7 +225,7 @@ class Loop:
         progress, start = self.progress, self.number(stage) // self.each
         self.module.eval()
         with untouched():
-            ended = judged(self, self.learner.ways[start], stage.name)
+            ended = judged(self.parts, progress.history, self.learner.ways[start], stage.name)
         progress.starts = [*progress.starts[:start], *filter(None, [ended])]
         best = best_of(progress.starts) if progress.starts else ended
         if ended is not None and ended.failures and start + 1 < len(self.learner.ways) and stage.epochs >= SHORT:

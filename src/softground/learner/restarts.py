@@ -23,20 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..files import Json
 from ..target import Target
 from ..training.information import drawn_usage, left_open, spread
 from ..training.scaled import divided, readings
 from ..training.usage import columns
 from .evaluation import BATCH, believe, output_of
-
-if TYPE_CHECKING:
-    from .loop import Loop
-    from .trained_part import TrainedPart
+from .trained_part import TrainedPart
 
 RHO, RARE = 0.15, 0.2
 ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
@@ -82,15 +80,15 @@ def failures_of(starts: Sequence[Start]) -> tuple[Failure, ...]:
 
 
 @torch.no_grad()
-def judged(loop: Loop, way: str, stage: str) -> Start | None:
+def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stage: str) -> Start | None:
     """How a start has ended, by the training answers; None if it learnt from labels, or what are no symbols."""
-    if not all(part.teacher.weak and part.task.space.categorical for part in loop.parts):
+    if not all(part.teacher.weak and part.task.space.categorical for part in parts):
         return None
-    found = [_Read(part, loop) for part in loop.parts]
+    found, total = [_Read(part, history) for part in parts], parts[0].total
     # Each process has read some of its own examples, of every shape; together they have read enough.
     names = list(dict.fromkeys(symbol for each in found for symbol in each.space.symbols))
     used, drawn = (
-        loop.total(torch.stack([each.spread_out(kind, names) for each in found]).sum(0)) for kind in ("used", "drawn")
+        total(torch.stack([each.spread_out(kind, names) for each in found]).sum(0)) for kind in ("used", "drawn")
     )
     used, drawn = used / used.sum().clamp(min=1e-9), drawn / drawn.sum().clamp(min=1e-9)
     failures = []
@@ -107,7 +105,7 @@ def judged(loop: Loop, way: str, stage: str) -> Start | None:
     loss = None
     if all(each.task.inverse.exact for each in found):
         shares = {name: used[at] for at, name in enumerate(names)}
-        sums = loop.total(torch.stack([each.sums(shares) for each in found]).sum(0))
+        sums = total(torch.stack([each.sums(shares) for each in found]).sum(0))
         whole, left, sites = sums.tolist()
         certain, nothing = float(torch.special.entr(used).sum()), -left / max(sites, 1e-9)
         loss = whole / max(sites, 1e-9)
@@ -127,18 +125,18 @@ def judged(loop: Loop, way: str, stage: str) -> Start | None:
 class _Read:
     """What the network reads in some training examples of a part, those that this process owns."""
 
-    def __init__(self, part: TrainedPart, loop: Loop) -> None:
+    def __init__(self, part: TrainedPart, history: Sequence[Json]) -> None:
         data, self.task, self.space = part.data, part.task, part.task.space
         rows = (~part.unexplained.empty).nonzero().flatten()
         rows = rows[spread(len(rows), max(ROWS, SITES // self.space.sites))]
         beliefs, self.weights = [], torch.ones(len(rows), dtype=torch.double, device=rows.device)
         for index, x in data.walk(list(torch.split(rows, BATCH))):
-            beliefs.append(believe(self.space, output_of(loop.network, x), data.at(index)))
+            beliefs.append(believe(self.space, output_of(part.network, x), data.at(index)))
         self.beliefs, self.y = beliefs, part.y[rows]
         self.known = None if data.known is None else data.known[rows]
         self.where = columns(self.space).to(rows.device)
         if part.noise is not None and part.noise.lawful:
-            level, start = part.noise.at(loop.progress.history), 0
+            level, start = part.noise.at(history), 0
             for belief in self.given(beliefs):
                 own = slice(start, start := start + len(belief))
                 self.weights[own] = part.noise.meant(self.task, belief, self.y[own], rows[own], level, None)
