@@ -67,7 +67,7 @@ class Rows:
             self.known, self.lost = (None if part is None else part.to(device) for part in (self.known, self.lost))
             self.memory |= {name: rows.to(device) for name, rows in self.memory.items()}
         known, lost = (None if part is None else part[index] for part in (self.known, self.lost))
-        return replace(self, y=self.y[index], known=known, lost=lost, places=self.places[index])
+        return Rows(self.codes, self.y[index], known, lost, self.places[index], self.memory, self.teacher)
 
 
 class GroundingLoss(nn.Module):
@@ -186,19 +186,20 @@ class GroundingLoss(nn.Module):
         self, logits: Any, answers: Any = None, *, index: Any = None, known: Any = None, lengths: Any = None
     ) -> Tensor:
         """The loss of ``logits[rows, sites, symbols]``, by the rows' ``index`` in the data set, or by their answers."""
-        count, places = len(logits), torch.arange(len(logits))
+        count = len(logits)
         device = logits.scores.device if isinstance(logits, CategoricalBelief) else logits.device
         if not self._looked:
             self._look(logits)
         if index is not None:
-            places = self._index(index, count, answers is None and known is None and lengths is None)
+            index = self._index(index, count, answers is None and known is None and lengths is None)
         elif (self._given is not None and answers is None) or self.method == "chains":
             raise DataError("This loss has the answers of a data set; call loss(logits, index=rows).")
         cast = torch.is_autocast_enabled(device.type)
         with torch.autocast(device.type, enabled=False) if cast else nullcontext():
             if index is not None and self._bound is not None:
-                groups: list[tuple[list[int] | None, Rows]] = [(None, self._bound.at(places, device))]
+                groups: list[tuple[list[int] | None, Rows]] = [(None, self._bound.at(index, device))]
             else:
+                places = torch.arange(count) if index is None else index
                 if index is not None and self._given is not None:
                     picks = places.tolist()
                     answers, known, lengths = (None if part is None else picked(part, picks) for part in self._given)
@@ -263,8 +264,10 @@ class GroundingLoss(nn.Module):
         share = belief.space.sites / own.parts.visits if own.method == "parts" else 1.0
         if self.gamma == 1 and used is None and own.method != "chains":
             target = Target(informed, y, 1.0)
-            mass = own.parts.log_mass(target) if own.method == "parts" else own.task.inverse.law(target).log_mass()
-            each = -share * mass.to(belief.scores)
+            if own.method == "parts":
+                each = -share * own.parts.log_mass(target).to(belief.scores)
+            else:
+                each = -own.task.inverse.law(target).log_mass().to(belief.scores)
             return (each if known is None else each - belief.log_known(known)), None
         with torch.no_grad():
             evidence = informed.detach()

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.provenance import read_page
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ("step", "inverse", "circuit", "memory", "whole_run")
+SCRIPTS = ("step", "inverse", "circuit", "layer", "memory", "whole_run")
 
 
 @pytest.fixture
