@@ -1,12 +1,15 @@
 """Answers in exact form, so that feasibility is decided by equality and never by a float tolerance.
 
-Ints, bools, :class:`fractions.Fraction`, strings and tuples of these are exact; of floats only whole numbers are.
+Ints, bools, :class:`fractions.Fraction`, ``Decimal``, strings, dates, and tuples and sets of these are exact; of floats
+only whole numbers are.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Hashable, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +19,10 @@ from ..errors import ConstraintError
 def exact(answer: Any) -> Hashable:
     """The answer in one canonical, hashable, exact form (a zero-dimensional array counts as its number).
 
-    >>> exact(Fraction(4, 2)), exact([1, True]), exact("3h"), exact(7.0)
-    (2, (1, 1), '3h', 7)
+    >>> exact(Fraction(4, 2)), exact([1, True]), exact("3h"), exact(7.0), exact(Decimal("0.5"))
+    (2, (1, 1), '3h', 7, Fraction(1, 2))
+    >>> exact(datetime(2026, 11, 20)), exact({1, 2.0})  # midnight is the day, as pandas has it
+    (datetime.date(2026, 11, 20), frozenset({1, 2}))
     """
     if hasattr(answer, "tolist"):  # numpy and torch scalars and arrays
         answer = answer.tolist()
@@ -25,6 +30,13 @@ def exact(answer: Any) -> Hashable:
         return answer
     if isinstance(answer, list | tuple):
         return tuple(exact(a) for a in answer)
+    if isinstance(answer, set | frozenset):
+        return frozenset(exact(a) for a in answer)
+    if isinstance(answer, date):
+        midnight = isinstance(answer, datetime) and answer.tzinfo is None and answer.time() == time()
+        return answer.date() if midnight else answer  # type: ignore[attr-defined]
+    if isinstance(answer, Decimal) and answer.is_finite():
+        answer = Fraction(answer)
     if isinstance(answer, Fraction):
         return answer.numerator if answer.denominator == 1 else answer
     if isinstance(answer, float) and answer.is_integer():
@@ -38,8 +50,8 @@ def exact(answer: Any) -> Hashable:
         return operator.index(answer)
     except TypeError:
         raise ConstraintError(
-            f"The answer {answer!r} is a {type(answer).__name__}; expected an int, a fractions.Fraction, a string, "
-            "a tuple of these, or a relation such as OneOf(3, 4); None where the answer is unknown."
+            f"The answer {answer!r} is a {type(answer).__name__}; expected a number, a string, a date, a tuple or "
+            "set of these, or a relation such as OneOf(3, 4); None where the answer is unknown."
         ) from None
 
 

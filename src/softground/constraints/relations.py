@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import reduce
 from operator import or_
@@ -115,7 +116,7 @@ class Between(Relation):
 
 @dataclass(frozen=True)
 class Contains(Relation):
-    """The answer is a tuple with this entry, or a text with this part.
+    """The answer is a tuple or a set with this entry, or a text with this part.
 
     >>> Contains(7).admits((1, 7)), Contains("ab").admits("cab"), Contains(7).admits(7)
     (True, True, False)
@@ -132,7 +133,7 @@ class Contains(Relation):
     def admits(self, answer: object) -> bool:
         if isinstance(answer, str):
             return isinstance(self.element, str) and self.element in answer
-        return isinstance(answer, tuple) and self.element in answer
+        return isinstance(answer, tuple | frozenset) and self.element in answer
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,8 @@ def kind(answer: object) -> str:
     """
     if isinstance(answer, tuple):
         return f"a tuple of {len(answer)}"
+    if isinstance(answer, date | frozenset):
+        return "a set" if isinstance(answer, frozenset) else "a date"
     return "a text" if isinstance(answer, str) else "a number"
 
 
