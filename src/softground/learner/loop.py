@@ -228,7 +228,8 @@ class Loop:
             ended = judged(self.parts, progress.history, self.learner.ways[start], stage.name)
         progress.starts = [*progress.starts[:start], *filter(None, [ended])]
         best = best_of(progress.starts) if progress.starts else ended
-        if ended is not None and ended.failures and start + 1 < len(self.learner.ways) and stage.epochs >= SHORT:
+        long = sum(each.epochs for each in self.stages[: self.each]) >= SHORT
+        if ended is not None and ended.failures and long and start + 1 < len(self.learner.ways):
             progress.kept = copied(self.network.state_dict()) if best is ended else progress.kept
             first = (start + 1) * self.each
             self.observer("failed", {"failures": ended.failures, "stages": self.stages[first : first + self.each]})
