@@ -67,7 +67,8 @@ class Rows:
             self.known, self.lost = (None if part is None else part.to(device) for part in (self.known, self.lost))
             self.memory |= {name: rows.to(device) for name, rows in self.memory.items()}
         known, lost = (None if part is None else part[index] for part in (self.known, self.lost))
-        return Rows(self.codes, self.y[index], known, lost, self.places[index], self.memory, self.teacher)
+        places = self.places if self.teacher is None else self.places[index]  # which chains need alone
+        return Rows(self.codes, self.y.index_select(0, index), known, lost, places, self.memory, self.teacher)
 
 
 class GroundingLoss(nn.Module):
@@ -197,7 +198,7 @@ class GroundingLoss(nn.Module):
         cast = torch.is_autocast_enabled(device.type)
         with torch.autocast(device.type, enabled=False) if cast else nullcontext():
             if index is not None and self._bound is not None:
-                groups: list[tuple[list[int] | None, Rows]] = [(None, self._bound.at(index, device))]
+                groups: list[tuple[list[int] | None, Rows]] = [(None, self._bound.at(index.to(device), device))]
             else:
                 places = torch.arange(count) if index is None else index
                 if index is not None and self._given is not None:
