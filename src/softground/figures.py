@@ -65,14 +65,21 @@ class Figure(NamedTuple):
         return self.name.endswith(SHARE_ENDINGS) or self.name in SHARES
 
     @property
+    def answered(self) -> bool:
+        """Whether the symbols were read with the answer known."""
+        return self.reading.startswith("constrained")
+
+    @property
     def brief(self) -> bool:
         """Whether it belongs in a short table: of single shapes and the validation part only accuracies do.
 
-        >>> names = ("symbol_accuracy", "symbol_ece", "symbol_collapse", "shape_3_symbol_ece", "spearman")
+        >>> names = ("symbol_accuracy", "symbol_collapse", "shape_3_symbol_ece", "constrained_symbol_accuracy")
         >>> [Figure.parse(name).brief for name in names]
-        [True, True, False, False, True]
+        [True, False, False, False]
         """
-        return not self.name.endswith(OF_SYMBOLS if self.shape or self.data == "validation" else IN_FULL)
+        return not self.answered and not self.name.endswith(
+            OF_SYMBOLS if self.shape or self.data == "validation" else IN_FULL
+        )
 
 
 def figures(record: Mapping[str, object], sets: Iterable[str] = SETS) -> list[Figure]:

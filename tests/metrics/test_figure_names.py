@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 from softground.figures import Figure, figures, flat_names, results
+from softground.report.words import rows
 
 SETS = ("", "test", "validation", "ood", "ood_far")
 SHAPES = ("", "3", "(2, 2)")
@@ -25,9 +26,17 @@ def test_every_flat_name_is_read_back() -> None:
 def test_forged_names_are_read(name: str) -> None:
     (figure,) = figures({name: None})
     assert not figure.share
-    assert figure.brief
+    assert figure.brief or figure.answered
 
 
 def test_results_bear_no_name_of_the_test_data() -> None:
     record = {"test_shape_3_error": 1.0, "ood_error": 2.0, "validation_error": 3.0, "loss": 4.0}
     assert list(results(record)) == ["shape_3_error", "ood_error", "validation_error", "loss"]
+
+
+def test_figures_read_with_the_answer_known_have_a_group_of_their_own() -> None:
+    record = {"symbol_accuracy": 0.5, "constrained_symbol_accuracy": 0.6, "symbol_collapse": 0.1}
+    columns = [{figure.flat: figure for figure in figures(record)}]
+    assert rows(columns) == {"symbol accuracy": ["50.00%"]}
+    assert rows(columns, "answered") == {"symbol accuracy, answer known": ["60.00%"]}
+    assert rows(columns, "more") == {"symbol collapse": ["0.1"]}

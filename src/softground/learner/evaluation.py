@@ -270,13 +270,18 @@ def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
 def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
     """The task's metrics of readings under the rule, ``constrained_…``, if there are such readings.
 
-    Without true symbols there are none: that such readings keep the rule says nothing. Several shapes are averaged.
+    Figures that need no true symbols are left out where a law gives the readings: these have the right answer by
+    construction. A search may give up, so its share of right answers is measured. Several shapes are averaged.
     """
     found = []
     for part, reading in zip(parts, readings, strict=True):
         if reading.constrained is None:
             return {}
-        found.append((part, part.task.figures(reading.constrained, part.y, part.data.symbols)))
+        given = part.task.figures(reading.constrained, part.y, part.data.symbols)
+        if part.task.inverse.exact:
+            certain = part.task.figures(reading.constrained[:1], part.y[:1], None)
+            given = {name: value for name, value in given.items() if name not in certain}
+        found.append((part, given))
     means = averaged(found)
     return flat_names({name: means[name] for name in found[0][1] if name in means}, reading="constrained")
 

@@ -84,10 +84,14 @@ def short(figure: Figure) -> str:
 def worded(name: str) -> str:
     """A name in words.
 
-    >>> worded("symbol_accuracy"), worded("ood_symbol_ece"), worded("symbol_f1_all")
-    ('symbol accuracy', 'OOD symbol ECE', 'symbol F1 all')
+    >>> worded("ood_symbol_ece"), worded("symbol_f1_all"), worded("validation_constrained_symbol_accuracy")
+    ('OOD symbol ECE', 'symbol F1 all', 'validation symbol accuracy, answer known')
     """
-    return " ".join(WORDS.get(word, word) for word in name.split("_"))
+    words = [WORDS.get(word, word) for word in name.split("_")]
+    if "constrained" in words:
+        words = [word for word in words if word != "constrained"]
+        words[-1] += ", answer known"
+    return " ".join(words)
 
 
 def symbol(text: str) -> str:
@@ -109,14 +113,21 @@ def columns(moments: Mapping[str, Mapping[str, object]], sets: Iterable[str] = (
     return found
 
 
-def rows(columns: Iterable[Mapping[str, Figure]], brief: bool = True) -> dict[str, list[str]]:
-    """Table rows by a figure's name in words, with its value in each column: those of a short table, or the others."""
+def rows(columns: Iterable[Mapping[str, Figure]], group: str = "brief") -> dict[str, list[str]]:
+    """Table rows by a figure's name in words, with its value in each column.
+
+    The groups are ``brief``, for a short table, ``answered``, read with the answer known, and ``more``, all others.
+    """
     columns = list(columns)
-    names = {name: figure.brief for column in columns for name, figure in column.items()}
+    groups = {
+        name: "answered" if figure.answered else "brief" if figure.brief else "more"
+        for column in columns
+        for name, figure in column.items()
+    }
     return {
         worded(name): [in_words(column.get(name, Figure(name))) for column in columns]
-        for name, wanted in names.items()
-        if wanted == brief
+        for name, own in groups.items()
+        if own == group
     }
 
 

@@ -83,8 +83,11 @@ def _figures(facts: Facts) -> Json:
     train = facts.summary.get("train")
     found = facts.columns | columns({"training": train} if isinstance(train, dict) else {})
     head = ["figure", *(f"held-out, {name}" if name in facts.moments else name for name in found)]
-    few, more = ([[name, *cells] for name, cells in rows(found.values(), brief).items()] for brief in (True, False))
-    return {"head": head, "rows": few, "more": more}
+    groups = {
+        group: [[name, *cells] for name, cells in rows(found.values(), group).items()]
+        for group in ("brief", "more", "answered")
+    }
+    return {"head": head, **groups}
 
 
 def _choice(facts: Facts) -> Json | None:
