@@ -56,14 +56,15 @@ def drawn_usage(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
     Where S_y has no law, that of its parts, or else of all states.
     """
     space, where = task.space, columns(task.space).to(y.device)
-    parts = composite(task.constraint, task.inverse)
+    in_parts = not task.inverse.exact and bool(task.constraint.parts())
+    parts = composite(task.constraint, task.inverse) if in_parts else None
     total = torch.zeros(len(space.symbols), dtype=torch.double, device=y.device)
     for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
         weights = space.uniform(len(rows), y.device)
         weights = weights if known is None else weights.given(known[rows])
         if task.inverse.exact:
             each = task.inverse.law(Target(weights, y[rows], 1.0)).marginals()
-        elif parts.exact:
+        elif parts is not None and parts.exact:
             each = parts.marginals(weights.scores, *parts.answers(y[rows]))
         else:
             each = weights.scores.exp()
