@@ -35,7 +35,7 @@ def test_what_tab_shows_is_the_same_before_and_after() -> None:
 def test_type_checkers_know_the_same_names() -> None:
     tree = ast.parse(Path(sg.__file__).with_name("_public.py").read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    assert {alias.asname for node in imports for alias in node.names} == set(sg.__all__)
+    assert {alias.name for node in imports for alias in node.names} == set(sg.__all__)
     for node in imports:
         for alias in node.names:
             assert getattr(getattr(sg, str(node.module)), alias.name) is getattr(sg, alias.name)

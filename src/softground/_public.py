@@ -1,43 +1,41 @@
 """The names of :mod:`softground` for type checkers; at run time each is imported at first use."""
 
-from .answer_codes import collate as collate
-from .constraints import SMT as SMT
-from .constraints import All as All
-from .constraints import AllDifferent as AllDifferent
-from .constraints import Allowed as Allowed
-from .constraints import Between as Between
-from .constraints import Clause as Clause
-from .constraints import Cnf as Cnf
-from .constraints import Contains as Contains
-from .constraints import Count as Count
-from .constraints import CPMpy as CPMpy
-from .constraints import Increasing as Increasing
-from .constraints import Not as Not
-from .constraints import OneOf as OneOf
-from .constraints import Program as Program
-from .constraints import Scan as Scan
-from .constraints import Sum as Sum
-from .constraints import Value as Value
-from .data import Anchors as Anchors
-from .data import Examples as Examples
-from .data import Records as Records
-from .data import handwritten as handwritten
-from .errors import InfeasibleAnswer as InfeasibleAnswer
-from .errors import SoftgroundError as SoftgroundError
-from .estimator import SoftGrounder as SoftGrounder
-from .grounding_loss import GroundingLoss as GroundingLoss
-from .inspection import inspect as inspect
-from .inverses import Budget as Budget
-from .learner import Learner as Learner
-from .learner import Stage as Stage
-from .learner import grounding_stages as grounding_stages
-from .model import load as load
-from .networks import PerSite as PerSite
-from .networks import convnet as convnet
-from .networks import default_network as default_network
-from .networks import mlp as mlp
-from .posterior import Posterior as Posterior
-from .seeds import seeded as seeded
-from .spaces import Categorical as Categorical
-from .task import Family as Family
-from .task import Task as Task
+from .answer_codes import collate
+from .constraints import (
+    SMT,
+    All,
+    AllDifferent,
+    Allowed,
+    Between,
+    Clause,
+    Cnf,
+    Contains,
+    Count,
+    CPMpy,
+    Increasing,
+    Not,
+    OneOf,
+    Program,
+    Scan,
+    Sum,
+    Value,
+)
+from .data import Anchors, Examples, Records, handwritten
+from .errors import InfeasibleAnswer, SoftgroundError
+from .estimator import SoftGrounder
+from .grounding_loss import GroundingLoss
+from .inspection import inspect
+from .inverses import Budget
+from .learner import Learner, Stage, grounding_stages
+from .model import load
+from .networks import PerSite, convnet, default_network, mlp
+from .posterior import Posterior
+from .seeds import seeded
+from .spaces import Categorical
+from .task import Family, Task
+
+__all__ = ["All", "AllDifferent", "Allowed", "Anchors", "Between", "Budget", "CPMpy", "Categorical", "Clause"]
+__all__ += ["Cnf", "Contains", "Count", "Examples", "Family", "GroundingLoss", "Increasing", "InfeasibleAnswer"]
+__all__ += ["SMT", "Learner", "Not", "OneOf", "PerSite", "Posterior", "Program", "Records", "Scan"]
+__all__ += ["SoftGrounder", "SoftgroundError", "Stage", "Sum", "Task", "Value", "collate", "convnet"]
+__all__ += ["default_network", "grounding_stages", "handwritten", "inspect", "load", "mlp", "seeded"]
