@@ -23,6 +23,7 @@ from ..walks.ranking import RULE, Ranked, ranking
 from ..walks.recommendation import SAMPLE, Recommendation, choose, movement
 from ..walks.solutions import Sample, take
 from ..walks.time_limit import TimeLimit
+from .information import Nearly, nearly, share_told
 from .maps import Consistent, consistent_maps
 from .renamings import Relabellings, relabellings
 from .sizes import Size, size
@@ -43,6 +44,8 @@ class Inspection:
     sizes: tuple[Size, ...]
     identification: Relabellings | None  # None for reals
     maps: tuple[Consistent, ...]  # under each assumption of what occurs, the narrowest first
+    told: float | None  # I(y; z)/H(z), where it can be counted
+    nearly: tuple[Nearly, ...]  # maps that explain most answers
     barrier: tuple[Components, ...]  # components under changes of one site
     ranked: tuple[Ranked, ...]
     recommendation: Recommendation
@@ -125,6 +128,8 @@ def inspect(
     narrow = [declared(task, support, taken, answers)] if symbols and support is not None else []
     occurring = [*narrow, everything(task, taken, seed, occurs)] if symbols else []
     maps = _maps(task, occurring, symbols, part("maps of symbols", 0.4)) if symbols else ()
+    told = share_told(task, narrow[0] if narrow else None, answers)
+    near = nearly(task, occurring[0], part("readings that explain nearly every answer", 0.1)) if symbols else ()
     refused = {name: _refused(task, kernel, taken, seed) for name, kernel in (kernels or {}).items()}
     walking = {name: kernel for name, kernel in (kernels or {}).items() if not refused[name]}
     ranked = ranking(task, taken, walking, part("projections", 0.8), seed)
@@ -138,6 +143,8 @@ def inspect(
         sizes=sizes,
         identification=symbols,
         maps=maps,
+        told=told,
+        nearly=near,
         barrier=joined(task, taken, [()], change=True) if space.categorical else (),
         ranked=tuple(ranked),
         recommendation=best,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .inspection import Inspection
 
 WIDTH = 80
+SHORT = 4  # labels, more of which are not named one by one
 
 
 def as_text(inspection: Inspection) -> str:
@@ -83,6 +84,25 @@ def identification(found: Inspection) -> Iterable[str]:
     for each in found.maps:
         if each.every.count > 1:
             yield settling(each)
+    if found.told is not None:
+        yield f"An answer tells {found.told:.0%} of what there is to know of the symbols, I(y; z)/H(z)."
+    for one in found.nearly:
+        yield f"Nearly a shortcut: {one.map}, {one.share:.0%} of the answers still hold."
+    if found.maps:
+        yield meaning(found)
+
+
+def meaning(found: Inspection) -> str:
+    """What the three questions, and readings that explain nearly every answer, come to."""
+    every, one = found.maps[0].every, found.maps[0].one_to_one
+    if every.count > 1 and one.count > 1:
+        names = [] if every.labels is None else every.labels.example
+        return f"So label one {' and one '.join(names)}." if 0 < len(names) <= SHORT else "So labels are needed."
+    if not (every.finished and one.finished):
+        return "So it is not known whether answers are enough."
+    if every.count > 1:
+        return "So answers are enough for training that merges no symbols: scale and anneal, as is the default."
+    return "So answers are enough" + (": anneal, as is the default." if found.nearly else ".")
 
 
 def projections(found: Inspection) -> Iterable[RenderableType | str]:

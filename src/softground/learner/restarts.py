@@ -12,8 +12,9 @@ explains every answer, −H(u). Where it stands between the two,
 is near 0 after a run that went well. A run has failed where ρ > 0.15, or where a symbol is read less than a fifth as
 often as uniform draws from the S_y of the training answers use it. The first finds readings that do not explain the
 answers; the second those that do, but merge symbols. Both are needed. Without a law of S_y there is the second alone.
-An example counts at most as much as one of which nothing is learnt; where answers may be wrong, by the probability that
-its answer is meant.
+An example counts at most as much as one of which nothing is learnt; with a noise level, by the probability that its
+answer is meant. Where readings explain all but a few answers, and these are spread evenly over the symbols read, it is
+answers or images that are bad, and those examples do not count: a wrong reading fails on some symbols more than others.
 
 After a start that has failed the next one begins with other weights, in another of the ways of
 :mod:`softground.learner.grounding`. The start with the lowest scaled loss is kept, which counts symbols in use too.
@@ -37,6 +38,7 @@ from .evaluation import BATCH, believe, output_of
 from .trained_part import TrainedPart
 
 RHO, RARE = 0.15, 0.2
+WRONG, EVEN, MET = 0.35, 1.5, 20  # most answers that may be bad, how evenly, and examples of a symbol that tell
 ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
 SHOWN = 6  # symbols in a sentence
 
@@ -104,6 +106,13 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
         )
     loss = None
     if all(each.task.inverse.exact for each in found):
+        met, missed = (
+            total(torch.stack([each.spread_out(kind, names) for each in found]).sum(0)) for kind in ("met", "missed")
+        )
+        bad, seen = float(missed.sum() / met.sum().clamp(min=1)), met >= MET
+        if bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all()):
+            for each in found:
+                each.weights = each.weights * each.explained
         shares = {name: used[at] for at, name in enumerate(names)}
         sums = total(torch.stack([each.sums(shares) for each in found]).sum(0))
         whole, left, sites = sums.tolist()
@@ -140,6 +149,11 @@ class _Read:
             for belief in self.given(beliefs):
                 own = slice(start, start := start + len(belief))
                 self.weights[own] = part.noise.meant(self.task, belief, self.y[own], rows[own], level, None)
+        mode = torch.cat([belief.mode() for belief in self.given(beliefs)])
+        self.explained = self.task.feasible(mode, self.y)
+        shown = torch.zeros(len(mode), len(self.space.symbols), dtype=torch.double, device=rows.device)
+        shown = shown.scatter(1, self.where[torch.arange(self.space.sites, device=rows.device), mode], 1.0)
+        self.met, self.missed = shown.sum(0), shown[~self.explained].sum(0)
         each = [
             readings(belief, known, self.where, len(self.space.symbols))
             for belief, known in zip(beliefs, self.split(), strict=True)
