@@ -74,7 +74,7 @@ def _maps(task: Task, symbols: RenamableSymbols) -> Iterator[tuple[str, Tensor]]
     for kind in symbols.kinds():
         values = [task.space.symbols[e] for e in kind] if task.space.head == "shared" else []
         if len(kind) > 2 and values and all(type(value) is int for value in values):
-            order = torch.tensor(sorted(kind, key=lambda e: task.space.symbols[e]))  # type: ignore[arg-type,return-value]
+            order = torch.tensor(sorted(kind, key=lambda e: task.space.symbols[e]))
             for by, words in SHIFTS.items():
                 places = torch.arange(len(kind)) + by
                 yield f"every symbol read {words}", same.scatter(0, order, order[places.clamp(0, len(kind) - 1)])
