@@ -193,8 +193,8 @@ class GroundingLoss(nn.Module):
             self._look(logits)
         if index is not None:
             index = self._index(index, count, answers is None and known is None and lengths is None)
-        elif (self._given is not None and answers is None) or self.method == "chains":
-            raise DataError("This loss has the answers of a data set; call loss(logits, index=rows).")
+        elif self._given is not None:  # positions given as answers would be plausible ones
+            raise DataError("This loss has the answers of a data set; call loss(logits, index=rows), or bind others.")
         cast = torch.is_autocast_enabled(device.type)
         with torch.autocast(device.type, enabled=False) if cast else nullcontext():
             if index is not None and self._bound is not None:

@@ -124,6 +124,7 @@ def test_slips_are_refused() -> None:
         (lambda: loss(logits[:2], index=[0, 1]), "answers="),
         (lambda: loss(logits[:2]), "No answers"),
         (lambda: bound(logits[:2]), "index=rows"),
+        (lambda: bound(logits[:2], torch.tensor([0, 1])), "index=rows"),
         (lambda: bound(logits[:2], [3, 4], index=[0, 1]), "takes the place"),
         (lambda: bound(logits[:2], index=[0]), "whole number"),
         (lambda: bound(logits[:2], index=torch.tensor([0.0, 1.0])), "whole number"),
