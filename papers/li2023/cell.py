@@ -13,6 +13,8 @@ from softground.runs.folder import plain
 
 Kind = Literal["train", "choice", "jump", "z3", "law", "mean"]
 SEEDS = 3
+# Cells train as the presets of 0.3.0 did, without what came later: scaled grounding, annealing and further starts.
+PLAIN = {"scaled": False, "restarts": 0, "schedule": "constant"}
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,17 @@ class Cell:
         """The recipe without the seed, flat; nothing where nothing is trained."""
         if self.kind not in ("train", "choice", "jump"):
             return {}
-        given = dict(self.options)
+        given = self.given
         second = {name: given.pop(name) for name in ("zero_objective",) if name in given}  # no setting of a recipe
         recipe = named_recipe(self.task, **given)[0].to_json()
         flat = {**recipe.pop("problem"), **{k: v for k, v in recipe.items() if k not in ("seed", "task")}, **second}
         return {name: plain(value) for name, value in flat.items()}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options, and what makes the preset that of 0.3.0."""
+        ours = self.task in ("hwf", "sudoku") and self.options.get("preset", "best") == "best"
+        return (PLAIN if ours else {}) | dict(self.options)
 
     def as_json(self) -> dict[str, Any]:
         """For a worker process."""
@@ -85,4 +93,4 @@ class Where:
         return cls(device, None if data_dir is None else str(data_dir.resolve()))
 
 
-__all__ = ["SEEDS", "Cell", "Kind", "Where"]
+__all__ = ["PLAIN", "SEEDS", "Cell", "Kind", "Where"]

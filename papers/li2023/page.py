@@ -52,7 +52,8 @@ def appendix(results: Results, what: What = "all") -> str:
 
 SEEDS = (
     "Mean ± sd over seeds; the last column counts them. Three are the rule, ten where two of three came out 25 points "
-    "apart or more, one where a run was too dear. Rows without a record are omitted."
+    "apart or more, one where a run was too dear. Rows without a record are omitted. `--preset best` is that of 0.3.0, "
+    "without scaled grounding and further starts."
 )
 JUDGED = "## What the paper says of methods"
 STAND_IN = "**The built-in digits stand in for the paper's data, so its figures cannot be compared with these.**"

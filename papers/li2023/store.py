@@ -17,7 +17,7 @@ from softground.retired import effective
 from softground.runs.folder import plain
 from softground.tasks import TASKS
 
-from .cell import Cell
+from .cell import PLAIN, Cell
 
 PROVENANCE = ("commit", "command")  # without which a record is no evidence
 SHARED = "shared"  # the first line of a file: what its records have in common
@@ -136,6 +136,8 @@ def _made_as(record: Mapping[str, Any], cell: Cell, *but: str) -> bool:
     now, then = plain(cell.settings), effective(record.get("settings") or {})
     kinds = [*settings().values(), *fields(TASKS[cell.task])]
     defaults = {each.name: plain(each.default) for each in kinds if each.name in now} if then else {}
+    if cell.task != "sdsp":  # which has no such setting
+        defaults |= {name: PLAIN[name] for name in ("scaled", "restarts") if name in defaults}
     same_options = rest(record["options"]) == rest(plain(dict(cell.options)))
     return same_options and rest(defaults | then) == rest(now)
 

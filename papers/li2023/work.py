@@ -58,7 +58,7 @@ def run(cell: Cell, where: Where) -> dict[str, Any]:
 
 def experiment_of(cell: Cell, where: Where) -> Experiment:
     """The experiment that ``softground train`` would have run; for Stage I + NGS with back-search in Stage II."""
-    given = dict(cell.options) | {"seed": cell.seed, "device": where.device}
+    given = cell.given | {"seed": cell.seed, "device": where.device}
     second = given.pop("zero_objective", "zero")
     if given.get("data", "digits") != "digits":
         given["data_dir"] = None if where.data_dir is None else Path(where.data_dir)

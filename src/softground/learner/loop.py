@@ -259,9 +259,8 @@ class Loop:
         waited = self.progress.waited(stage)
         tick = epoch - waited  # how far γ and the learning rate have come
         number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
-        batches = deal_batches(
-            self.parts, int(stage.batch_size or self.learner.settings.batch_size), self.streams.order
-        )
+        given = self.learner.settings
+        batches = deal_batches(self.parts, int(stage.batch_size or given.batch_size), self.streams.order, given.shuffle)
         descent = Descent(self, stage, tick, base, [count for *_, count in batches])
         self.module.train()
         steps = len(batches)

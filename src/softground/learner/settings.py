@@ -63,6 +63,7 @@ class TrainingSettings(_Features):  # type: ignore[misc, valid-type]
     precision: Precision = setting(
         "32-true", "What the network is trained in; on a GPU 32-true still has convolutions in TF32.", PRECISIONS
     )
+    shuffle: bool = setting(True, "Deal the examples in a new random order in every epoch.")
     seed: int = setting(0, "Decides every draw.")
     restarts: int = setting(0, "Further starts, each after one that has failed; the best is kept.", least=0)
 

@@ -158,8 +158,10 @@ DealtBatch = tuple[TrainedPart, Tensor, bool, int]
 """One process's batch: its part, its rows, whether it only keeps step, and the number of examples in all processes."""
 
 
-def deal_batches(parts: Sequence[TrainedPart], size: int, order: torch.Generator) -> list[DealtBatch]:
-    """An epoch's batches of ``size`` examples, each of one part, in random order over all parts.
+def deal_batches(
+    parts: Sequence[TrainedPart], size: int, order: torch.Generator, shuffle: bool = True
+) -> list[DealtBatch]:
+    """An epoch's batches of ``size`` examples, each of one part, in random order over all parts or in that given.
 
     All processes deal the same batches and take their own examples of each, so that together they see what one would.
     """
@@ -167,12 +169,13 @@ def deal_batches(parts: Sequence[TrainedPart], size: int, order: torch.Generator
     for part in parts:
         rank, world = part.fabric.global_rank, part.fabric.world_size
         rows = part.unexplained.trained()
-        for batch in torch.split(rows[torch.randperm(len(rows), generator=order)], size) if len(rows) else ():
+        rows = rows[torch.randperm(len(rows), generator=order)] if shuffle else rows
+        for batch in torch.split(rows, size) if len(rows) else ():
             own = batch[batch % world == rank] // world
             found.append((part, own if len(own) else torch.zeros(1, dtype=torch.long), not len(own), len(batch)))
     if not found:
         raise DataError(NONE_LEFT)
-    if len(parts) == 1:  # which are shuffled already
+    if len(parts) == 1 or not shuffle:
         return found
     return [found[at] for at in torch.randperm(len(found), generator=order).tolist()]
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+from torch import Tensor, nn
 
 from ...constraints.program import Program
 from ...data.examples import Split
@@ -14,6 +16,7 @@ from ...experiments.recipe import Recipe
 from ...files import Json
 from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
+from ...networks import PerSite, Standardise
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
 from ...seeds import stream
 from ...spaces.categorical import Readings
@@ -86,6 +89,8 @@ class Formulas(Problem):
     readings: Readings | None = None
     """all: any of the 13 symbols anywhere, as in the paper; grammatical: only where they belong (default: preset)."""
 
+    ink: Literal["bright", "dark"] = "bright"
+    """What the network sees: ink 1 on paper 0 (bright), or ink 0 on paper 1 (dark), as in the authors' code."""
     window: int = 5
     """Without a table: how many neighbouring symbols a chain redraws together, an odd number; 1 for any two symbols."""
 
@@ -96,7 +101,7 @@ class Formulas(Problem):
 
     def load(self, seed: int) -> Split:
         options = asdict(self)
-        del options["readings"], options["window"]
+        del options["readings"], options["window"], options["ink"]
         return load(options.pop("data"), **options, seed=stream(seed, "data"))
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
@@ -104,6 +109,14 @@ class Formulas(Problem):
         if not self.lengths:
             return formula_task(self.length, inverse, readings, **solver)
         return Family(lambda length: formula_task(length, inverse, readings, mixed=True, **solver), self.lengths)
+
+    def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
+        """One classifier that reads the image of each site; it turns dark ink around itself, wherever it is used."""
+        network = super().network(recipe, x, space)
+        if self.ink == "dark":
+            assert isinstance(network, PerSite)
+            network.classifier = nn.Sequential(Standardise(1.0, -1.0), network.classifier)
+        return network
 
     def preset(self, name: str, given: Mapping[str, Any]) -> Json:
         values = dict(PRESETS[name])
