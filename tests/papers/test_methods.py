@@ -168,6 +168,7 @@ def test_without_the_papers_package_there_are_none() -> None:
     code = "import softground as sg; print(*sg.training.OBJECTIVES, *sg.schedules.SCHEDULES)"
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert {*done.stdout.split()} == {
+        "auto",
         "parts",
         "grounding",
         "sup",

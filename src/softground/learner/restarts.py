@@ -22,7 +22,7 @@ After a start that has failed the next one begins with other weights, in another
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ from ..training.usage import columns
 from .evaluation import BATCH, believe, output_of
 from .trained_part import TrainedPart
 
+_Batch = tuple[Any, Tensor | None, Tensor, Tensor, Tensor]  # a belief, known symbols, answers, weights, explained
 RHO, RARE = 0.15, 0.2
 WRONG, EVEN, MET = 0.35, 1.5, 20  # most answers that may be bad, how evenly, and examples of a symbol that tell
 ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
@@ -86,108 +87,76 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
     """How a start has ended, by the training answers; None if it learnt from labels, or what are no symbols."""
     if not all(part.teacher.weak and part.task.space.categorical for part in parts):
         return None
-    found, total = [_Read(part, history) for part in parts], parts[0].total
-    # Each process has read some of its own examples, of every shape; together they have read enough.
-    names = list(dict.fromkeys(symbol for each in found for symbol in each.space.symbols))
-    used, drawn = (
-        total(torch.stack([each.spread_out(kind, names) for each in found]).sum(0)) for kind in ("used", "drawn")
-    )
-    used, drawn = used / used.sum().clamp(min=1e-9), drawn / drawn.sum().clamp(min=1e-9)
-    failures = []
-    if bool((rare := used < RARE * drawn).any()):
-        symbols = [str(names[at]) for at in rare.nonzero().flatten().tolist()]
-        shown = ", ".join(symbols[:SHOWN]) + (" …" if len(symbols) > SHOWN else "")
-        failures.append(
-            Failure(
-                "unused",
-                {"symbols": len(symbols), "of": len(names)},
-                f"The network hardly ever reads {shown}, though the answers leave room for it: symbols are merged.",
-            )
-        )
-    loss = None
-    if all(each.task.inverse.exact for each in found):
-        met, missed = (
-            total(torch.stack([each.spread_out(kind, names) for each in found]).sum(0)) for kind in ("met", "missed")
-        )
+    # Each process reads some of its own examples, of every shape; what is counted is added up over all of them.
+    read, total = [_Read(part, history) for part in parts], parts[0].total
+    names = list(dict.fromkeys(symbol for each in read for symbol in each.task.space.symbols))
+    counts = total(torch.stack([each.by_name(names) for each in read]).sum(0))
+    (used, drawn), (met, missed) = counts[:2] / counts[:2].sum(1, keepdim=True).clamp(min=1e-9), counts[2:]
+    failures, loss = [], None
+    if rare := [str(names[at]) for at in (used < RARE * drawn).nonzero().flatten().tolist()]:
+        shown = ", ".join(rare[:SHOWN]) + (" …" if len(rare) > SHOWN else "")
+        said = f"The network hardly ever reads {shown}, though the answers leave room for it: symbols are merged."
+        failures.append(Failure("unused", {"symbols": len(rare), "of": len(names)}, said))
+    if all(part.task.inverse.exact for part in parts):
         bad, seen = float(missed.sum() / met.sum().clamp(min=1)), met >= MET
-        if bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all()):
-            for each in found:
-                each.weights = each.weights * each.explained
-        shares = {name: used[at] for at, name in enumerate(names)}
-        sums = total(torch.stack([each.sums(shares) for each in found]).sum(0))
-        whole, left, sites = sums.tolist()
-        certain, nothing = float(torch.special.entr(used).sum()), -left / max(sites, 1e-9)
-        loss = whole / max(sites, 1e-9)
-        rho = (loss + certain) / (nothing + certain) if nothing + certain > 0 else 0.0
+        spread_evenly = bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all())
+        shares = dict(zip(names, used.unbind(), strict=True))
+        sums = total(torch.stack([each.sums(shares, spread_evenly) for each in read]).sum(0)).tolist()
+        loss, nothing = (value / max(sums[2], 1e-9) for value in sums[:2])
+        certain = -float(torch.special.entr(used).sum())
+        rho = (loss - certain) / (nothing - certain) if nothing > certain else 0.0
         if rho > RHO:
-            failures.append(
-                Failure(
-                    "unexplained",
-                    {"rho": rho, "loss": loss, "certain": -certain, "nothing": nothing},
-                    "What the network reads does not explain the training answers well enough: of the way from "
-                    f"nothing learnt to certain and correct {1 - rho:.0%} is done.",
-                )
-            )
+            said = f"What is read does not explain the training answers: {1 - rho:.0%} of the way is done from nothing "
+            said += "learnt to certain and correct."
+            figures = {"rho": rho, "loss": loss, "certain": certain, "nothing": nothing}
+            failures.append(Failure("unexplained", figures, said))
     return Start(way, stage, loss, tuple(failures))
 
 
 class _Read:
-    """What the network reads in some training examples of a part, those that this process owns."""
+    """What the network reads in some training examples of a part, those that this process owns.
+
+    ``counts`` are by symbol: how often it is read and drawn, the examples that it is read in, and those of them whose
+    answer is not explained.
+    """
 
     def __init__(self, part: TrainedPart, history: Sequence[Json]) -> None:
-        data, self.task, self.space = part.data, part.task, part.task.space
+        data, self.task = part.data, part.task
+        space, noise = self.task.space, part.noise
+        self.where, self.batches = columns(space).to(data.device), list[_Batch]()
+        self.counts = torch.zeros(4, len(space.symbols), dtype=torch.double, device=data.device)
         rows = (~part.unexplained.empty).nonzero().flatten()
-        rows = rows[spread(len(rows), max(ROWS, SITES // self.space.sites))]
-        beliefs, self.weights = [], torch.ones(len(rows), dtype=torch.double, device=rows.device)
+        rows = rows[spread(len(rows), max(ROWS, SITES // space.sites))]
         for index, x in data.walk(list(torch.split(rows, BATCH))):
-            beliefs.append(believe(self.space, output_of(part.network, x), data.at(index)))
-        self.beliefs, self.y = beliefs, part.y[rows]
-        self.known = None if data.known is None else data.known[rows]
-        self.where = columns(self.space).to(rows.device)
-        if part.noise is not None and part.noise.lawful:
-            level, start = part.noise.at(history), 0
-            for belief in self.given(beliefs):
-                own = slice(start, start := start + len(belief))
-                self.weights[own] = part.noise.meant(self.task, belief, self.y[own], rows[own], level, None)
-        mode = torch.cat([belief.mode() for belief in self.given(beliefs)])
-        self.explained = self.task.feasible(mode, self.y)
-        shown = torch.zeros(len(mode), len(self.space.symbols), dtype=torch.double, device=rows.device)
-        shown = shown.scatter(1, self.where[torch.arange(self.space.sites, device=rows.device), mode], 1.0)
-        self.met, self.missed = shown.sum(0), shown[~self.explained].sum(0)
-        each = [
-            readings(belief, known, self.where, len(self.space.symbols))
-            for belief, known in zip(beliefs, self.split(), strict=True)
-        ]
-        self.used = sum((total for total, _ in each), torch.zeros(len(self.space.symbols), device=rows.device)).double()
-        self.sites = sum(float(count) for _, count in each)
-        self.drawn = drawn_usage(self.task, self.y, self.known) * self.sites
+            belief = believe(space, output_of(part.network, x), data.at(index))
+            y, known = part.y[index], None if data.known is None else data.known[index]
+            informed = belief if known is None else belief.given(known)
+            explained, weight = self.task.feasible(mode := informed.mode(), y), torch.ones(len(y), device=data.device)
+            if noise is not None and noise.lawful:
+                weight = noise.meant(self.task, informed, y, index, noise.at(history), None)
+            used, sites = readings(belief, known, self.where, len(space.symbols))
+            shown = torch.zeros(len(y), len(space.symbols), device=data.device)
+            shown = shown.scatter(1, self.where[torch.arange(space.sites, device=data.device), mode], 1.0)
+            drawn = drawn_usage(self.task, y, known) * sites
+            self.counts += torch.stack([used.double(), drawn, shown.sum(0), shown[~explained].sum(0)])
+            self.batches.append((belief, known, y, weight, explained))
 
-    def split(self) -> list[Tensor | None]:
-        """The known symbols of each batch."""
-        if self.known is None:
-            return [None] * len(self.beliefs)
-        return list(torch.split(self.known, [len(belief) for belief in self.beliefs]))
+    def by_name(self, names: Sequence[Any]) -> Tensor:
+        """The counts by the symbols' names in all parts, ``[4, names]``."""
+        place = torch.tensor([names.index(symbol) for symbol in self.task.space.symbols], device=self.counts.device)
+        return self.counts.new_zeros(4, len(names)).index_add(1, place, self.counts)
 
-    def given(self, beliefs: Sequence[Any]) -> Iterator[Any]:
-        """Beliefs given the known symbols."""
-        for belief, known in zip(beliefs, self.split(), strict=True):
-            yield belief if known is None else belief.given(known)
-
-    def spread_out(self, kind: str, names: Sequence[Any]) -> Tensor:
-        """How often symbols are used or drawn, by their names in all parts."""
-        own: Tensor = getattr(self, kind)
-        place = torch.tensor([names.index(symbol) for symbol in self.space.symbols], device=own.device)
-        return own.new_zeros(len(names)).index_add(0, place, own)
-
-    def sums(self, used: Mapping[Any, Tensor]) -> Tensor:
-        """The scaled loss, log |S_y| and the unknown sites, each added up over the examples."""
-        shares = torch.stack([used[symbol] for symbol in self.space.symbols])
-        scaled = self.given([divided(belief, shares, 1.0, self.where) for belief in self.beliefs])
-        each = torch.split(self.y, [len(belief) for belief in self.beliefs])
-        mass = torch.cat(
-            [self.task.inverse.law(Target(belief, y, 1.0)).log_mass() for belief, y in zip(scaled, each, strict=True)]
-        )
-        left = left_open(self.task, self.y, self.known)
-        sites = torch.full_like(left, self.space.sites) if self.known is None else (self.known < 0).sum(1).double()
-        fine, worth = left.isfinite(), self.weights[:, None]
-        return (worth[fine] * torch.stack([torch.minimum(-mass.double(), -left), left, sites], 1)[fine]).sum(0)
+    def sums(self, used: Mapping[Any, Tensor], spread_evenly: bool) -> Tensor:
+        """The scaled loss, −log |S_y| and the unknown sites, each added up over the examples that count."""
+        shares = torch.stack([used[symbol] for symbol in self.task.space.symbols])
+        total = shares.new_zeros(3)
+        for belief, known, y, weight, explained in self.batches:
+            scaled = divided(belief, shares, 1.0, self.where)
+            scaled = scaled if known is None else scaled.given(known)
+            loss = -self.task.inverse.law(Target(scaled, y, 1.0)).log_mass().double()
+            nothing = -left_open(self.task, y, known)
+            sites = torch.full_like(loss, self.task.space.sites) if known is None else (known < 0).sum(1).double()
+            worth = (weight * explained if spread_evenly else weight)[:, None]
+            fine = nothing.isfinite()
+            total += (worth * torch.stack([torch.minimum(loss, nothing), nothing, sites], 1))[fine].sum(0)
+        return total
