@@ -46,7 +46,7 @@ PRESETS: dict[str, Json] = {
     # epoch on. The whole margin that integer weights allow leaves the network room to err. σ, γ and the schedule count
     # only for another kernel.
     "best": EXACT
-    | {"restarts": 0}
+    | {"restarts": 0, "scaled": False, "schedule": "constant"}
     | {"network": "gnn", "kernel": "nearest", "epochs": 20, "learning_rate": 3e-3}
     | {"relabel": False, "rectified": False, "trees": "uniform", "dropped": "fifth", "sigma": 1.0, "margin": 1.0},
 }
