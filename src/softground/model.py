@@ -34,6 +34,7 @@ from .files import (
     read_bounded,
     replace_file,
 )
+from .inputs import Inputs
 from .inverses.records import RECORDED, record
 from .learner.device import chosen_device
 from .learner.prediction import Reader
@@ -68,6 +69,8 @@ class Model(Reader):
         The task's name, and anything worth knowing.
     extra
         Further facts to be saved: None, numbers, texts, lists, tuples, dicts.
+    seen
+        What the training inputs looked like, where known (:mod:`softground.inputs`); for a family, by shape.
     """
 
     network: nn.Module
@@ -79,6 +82,7 @@ class Model(Reader):
     name: str = "task"
     note: str = ""
     extra: Json = field(default_factory=dict)
+    seen: Any = None
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
@@ -105,13 +109,16 @@ class Model(Reader):
         facts = writable(kept[0]) if kept else None
         tensors |= {f"{key}/{name}": value for name, value in (kept[1] if kept and facts else {}).items()}
         shape = None if self.shape is None else {"shape": list(self.shape), "dtype": str(self.dtype).split(".")[-1]}
-        return {"space": space_facts(self.space), "rule": facts, "input": shape}
+        seen = None if self.seen is None else self.seen.facts()
+        return {"space": space_facts(self.space), "rule": facts, "input": shape, "seen": seen}
 
     def of(self, shape: Shape) -> Model:
         """What reads examples of one shape, for a family: the same network, with that shape's space and task."""
         task = self.task[shape] if isinstance(self.task, Family) else None
         space = self.space[shape] if task is None else task.space
-        return replace(self, space=space, task=task, shape=(self.shape or {}).get(shape))
+        return replace(
+            self, space=space, task=task, shape=(self.shape or {}).get(shape), seen=(self.seen or {}).get(shape)
+        )
 
 
 def load(
@@ -141,9 +148,11 @@ def load(
         space: Any
         if "family" in document:
             space, task, shape, dtype = _family(document, tensors, task)
+            seen: Any = {entry["shape"]: Inputs.read(entry.get("seen")) for entry in document["family"]}
         else:
             space, task = _space_and_task(document, part(tensors, "rule"), document["task"], task)
             shape, dtype = _input(document["input"])
+            seen = Inputs.read(document.get("seen"))
         weights, built = part(tensors, "network"), network
         if network is not None:
             network.load_state_dict(weights)
@@ -164,7 +173,7 @@ def load(
             "Make the module yourself and give it: softground.load(path, network=…)",
         )
     built.to(place).to(memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
-    return Model(built, space, task, place, shape, dtype, name, note, extra)
+    return Model(built, space, task, place, shape, dtype, name, note, extra, seen)
 
 
 def _space_and_task(

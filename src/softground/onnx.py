@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from .errors import SoftgroundError
 from .files import Json, temporary
+from .inputs import Inputs
 from .learner.evaluation import like_weights, reader
 from .model import Model
 
@@ -57,7 +58,7 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
     network, path = reader(model.network, torch.device("cpu")), Path(path)
     new = temporary(path)
     try:
-        _write(network, like_weights(network, x), new, model.space)
+        _write(network, like_weights(network, x), new, model.space, model.seen)
         difference = _check(network, like_weights(network, x), new)
         os.replace(new, path)
     except OSError as error:
@@ -81,7 +82,7 @@ def _example(model: Model) -> Tensor:
     return torch.randint(256 if model.dtype == torch.uint8 else 2, shape, generator=chance).to(model.dtype)
 
 
-def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
+def _write(network: nn.Module, x: Tensor, path: Path, space: Any, seen: Inputs | None) -> None:
     with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
         warnings.simplefilter("ignore")
         names: Json = {"input_names": ["x"], "output_names": ["scores"], "verbose": False}
@@ -98,6 +99,8 @@ def _write(network: nn.Module, x: Tensor, path: Path, space: Any) -> None:
         program.model.metadata_props["alphabets"] = json.dumps(alphabets)
         program.model.metadata_props["readings"] = space.readings
         program.model.metadata_props["symbols"] = json.dumps([str(symbol) for symbol in space.symbols])
+    if seen is not None:
+        program.model.metadata_props["inputs"] = json.dumps(seen.facts())
     path.parent.mkdir(parents=True, exist_ok=True)
     program.save(str(path), external_data=False)
 

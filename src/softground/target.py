@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from .errors import DataError, LearnerError
 from .spaces.base import Belief
 
 B = TypeVar("B", bound=Belief)
@@ -29,6 +30,15 @@ class Target(Generic[B]):
     weights: B
     answers: Tensor
     gamma: float
+
+    def __post_init__(self) -> None:
+        if self.gamma != 1 and getattr(self.weights, "gamma", None) == 1:
+            raise LearnerError(
+                f"Target(belief, codes, {self.gamma}) was given, which does not change the belief; expected "
+                f"Target.at(belief, codes, {self.gamma}), or 1 for P(z|x) itself."
+            )
+        if len(self.weights) != len(self.answers):
+            raise DataError(f"{len(self.weights)} inputs but {len(self.answers)} answers: give one answer per input.")
 
     @classmethod
     def at(cls, belief: B, answers: Tensor, gamma: float) -> Target[B]:

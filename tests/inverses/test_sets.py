@@ -274,7 +274,7 @@ def test_single_precision_and_inference_mode(name: str) -> None:
     _, mass, marginals = enumerated(inverse.space, weights.scores, inside)
     with torch.inference_mode():
         single = CategoricalBelief(inverse.space, weights.scores.float() + 0.0)
-        law = inverse.law(Target(single, y + 0, 0.3))
+        law = inverse.law(Target(single, y.clone(), 0.3))
         assert near(law.log_mass(), mass, 1e-4)
         assert near(law.marginals(), marginals, 1e-4)
         assert law.marginals().dtype == torch.float32

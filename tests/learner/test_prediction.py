@@ -44,7 +44,7 @@ def vectorised(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]
 
 def vectorised_task(tabulated: bool) -> Task:
     space = Categorical([range(3), range(5), range(2)], head="site")
-    program = Program(vectorised, space, vectorised=True)
+    program = Program(vectorised, space, vectorised=True, partial=True)
     return Task(space, program) if tabulated else Task(space, program, Enumeration(space, program))
 
 

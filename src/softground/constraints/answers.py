@@ -19,7 +19,8 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from .exact import exact
-from .relations import Not, OneOf, Relation
+from .marks import Marks
+from .relations import Not, OneOf, Relation, kinds_of, pattern
 
 INTERNING = threading.RLock()
 """Held while a rule learns of new answers, whose numbers depend on their order. One for all: locks cannot be copied."""
@@ -44,6 +45,9 @@ class Interned:
         self.given: dict[int, Any] = {}  # those that the user gave, as they were written
         self.negates = False  # whether one of them was a complement
         self.plain = True  # whether all were exact
+        self.marks = Marks()
+        self.kinds: set[Hashable] = set()  # types that the rule gives
+        self._seen: set[int] = set()  # numbers whose answers' types were looked at
 
     def inexact(self, y: Tensor) -> Tensor | None:
         """Which answers are relations, complements or unknown, ``[rows]`` bool; None for none.
@@ -63,20 +67,44 @@ class Interned:
         return self.ids[key]
 
     def encode(
-        self, answers: Sequence[Any], key: Callable[[Any], Hashable] = exact, read: Callable[[Any], Any] | None = None
+        self,
+        answers: Sequence[Any],
+        key: Callable[[Any], Hashable] = exact,
+        read: Callable[[Any], Any] | None = None,
+        unlike: Callable[[Tensor], str] | None = None,
     ) -> Tensor:
         """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position.
 
-        ``read`` says what the rule takes an answer for, where that is not the answer itself.
+        ``read`` says what the rule takes an answer for, where that is not the answer itself, and ``unlike`` how the
+        type of a number's answer differs from those of the rule's answers.
         """
-        numbers = []
-        for position, answer in enumerate(answers):
+        numbers, kinds = [], dict[Hashable, int]()
+        for position, answer in enumerate(answers.tolist() if isinstance(answers, Tensor) else answers):
             try:
+                if isinstance(answer, Tensor) and answer.numel() != 1:
+                    raise ConstraintError(
+                        f"A tensor of shape {tuple(answer.shape)} was given for one answer. A DataLoader makes columns "
+                        "of tuple answers: give it collate_fn=sg.collate, which keeps rows. For a tuple of this "
+                        "example give answer.tolist()."
+                    )
                 numbers.append(self.code(answer if read is None else read(answer), key))
             except ConstraintError as error:
                 raise ConstraintError(*error.args, example=position) from error
             self.given.setdefault(numbers[-1], answer)
-        return torch.tensor(numbers, dtype=torch.long)
+            if unlike is not None and numbers[-1] not in self._seen:
+                self._seen.add(numbers[-1])
+                kinds.setdefault(kinds_of(pattern(answer)), position)
+        codes = self.marks.codes(torch.tensor(numbers, dtype=torch.long))
+        for each in kinds.keys() - self.kinds:
+            position = kinds[each]
+            if unlike is not None and (said := unlike(codes[position])):
+                self._seen.clear()  # so that the next attempt fails, too
+                raise ConstraintError(
+                    f"the answer {answers[position]!r} is {said}. Give answers of that type, or correct the rule.",
+                    example=position,
+                )
+            self.kinds.add(each)
+        return codes
 
     def code(self, answer: object, key: Callable[[Any], Hashable] = exact) -> int:
         """The number of an answer or a relation."""

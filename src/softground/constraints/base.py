@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import ConstraintError
 from ..spaces.base import Space
+from .answers import Interned
 from .relations import pattern
 
 S = TypeVar("S", bound=Space)
@@ -47,6 +48,11 @@ class Constraint(ABC):
     def negates(self) -> bool:
         """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
         return False
+
+    @property
+    def numbering(self) -> Interned | None:
+        """What numbers the answers, for a rule whose codes mean something to itself alone."""
+        return None
 
     def parts(self) -> Sequence[Part]:
         """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""

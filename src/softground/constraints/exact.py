@@ -68,7 +68,8 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
     if len(row) != width:
         raise ConstraintError(
             f"The answer {answer!r} is {len(row)} whole number(s), but the vectorised rule returns {width} per state. "
-            "Return one tensor for ints, (numerator, denominator) for rationals, one tensor per entry for tuples."
+            "Return one tensor for ints, (numerator, denominator) for rationals, one tensor per entry for tuples. If "
+            "the last one says which states have an answer, say so: Program(…, partial=True)."
         )
     if any(not -(2**63) <= number < 2**63 for number in row):
         shown = text if len(text := str(answer)) <= 60 else f"{text[:60]}…"

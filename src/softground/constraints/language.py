@@ -71,6 +71,10 @@ class LanguageRule(Constraint):
         self.__init__(state["rule"], Categorical(state["alphabets"]))  # type: ignore[misc]
         self.token = state["token"]
 
+    @property
+    def numbering(self) -> Interned | None:
+        return self._answers
+
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         return self._answers.encode(answers)

@@ -138,13 +138,14 @@ class Value(Piece):
     function: Callable[..., Any]
     answer: Any = NEXT
     vectorised: bool = False
+    partial: bool = False
 
     @property
     def kind(self) -> Hashable:
         return Value, self.function
 
     def rule(self, space: Categorical) -> Program:
-        return Program(self.function, space, vectorised=self.vectorised)
+        return Program(self.function, space, vectorised=self.vectorised, partial=self.partial)
 
 
 @dataclass(frozen=True)
@@ -289,6 +290,10 @@ class All(Constraint):
                 f"{piece} was given; expected one or more of the sites 0 … {self.space.sites - 1}, each once."
             )
         return sites
+
+    @property
+    def numbering(self) -> Interned:
+        return self.answers
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``; :meth:`rows` has the parts' own."""

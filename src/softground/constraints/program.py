@@ -4,8 +4,8 @@ The function takes one argument per site. *Plain*, it is called on one state wit
 answer; ``None``, or an arithmetic error such as a division by zero, means that the state has none. The latest results
 are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols where they are ints, else
 their positions in the site's alphabet) and returns a tensor of whole numbers, or a tuple of them: (numerator,
-denominator) in lowest terms for rationals, one tensor per entry for tuples. A bool tensor at the end of the tuple says
-which states have an answer.
+denominator) in lowest terms for rationals, one tensor per entry for tuples. With ``partial=True`` a bool tensor at the
+end of the tuple says which states have an answer.
 
 An answer may be a relation (:mod:`~softground.constraints.relations`): S_y is then everything that the program maps to
 an answer it admits. Where the tie between value and answer is none of these, ``relation(value, answer)`` states it.
@@ -18,6 +18,7 @@ an answer it admits. Where the tie between value and answer is none of these, ``
 [True, False]
 """
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -30,10 +31,11 @@ from ..spaces.categorical import Categorical
 from .answers import INTERNING, RELATIONS, Interned, distinct_rows, remember_in
 from .base import Constraint, of_symbols
 from .exact import exact, integers, shaped
-from .relations import admits, met, misfit, pattern
+from .relations import admits, kinds_of, met, misfit, pattern
 
 NO_ANSWER = -1
-ASKED = 256  # states whose answers say what type answers have
+AGAIN, AGAIN_SECONDS = 64, 0.2  # states that a rule is asked twice about, and how long
+ASKED = 1024  # states whose answers say what type answers have
 CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
 
 
@@ -56,6 +58,7 @@ class Program(Constraint):
         *,
         relation: Callable[[Any, Any], Any] | None = None,
         vectorised: bool = False,
+        partial: bool = False,
     ) -> None:
         for name, given in (("rule", function), ("relation", relation or str)):
             if not callable(given):
@@ -64,6 +67,7 @@ class Program(Constraint):
                     "lambda a, b: a + b, or of symbols' answer and the given one."
                 )
         self.function, self.space, self.relation, self.vectorised = function, of_symbols(space), relation, vectorised
+        self.partial, self.masked = partial, False
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.
         self.answers = Interned()
@@ -72,12 +76,21 @@ class Program(Constraint):
         self._rows: dict[torch.device, Tensor] = {}
         self.width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
 
+    @property
+    def numbering(self) -> Interned:
+        return self.answers
+
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        return self.answers.encode(answers, self._key, None if self.relation is None else met)
+        return self.answers.encode(answers, self._key, None if self.relation is None else met, self.misfit)
 
     def _key(self, answer: object) -> Hashable:
         key = exact(answer)
+        if self.vectorised and self.masked and not isinstance(key, tuple):
+            raise ConstraintError(
+                f"The answer {answer!r} was given to a vectorised rule that returns a number and a Boolean; expected a "
+                "tuple of both. If the Boolean says which states have an answer, say so: Program(…, partial=True)."
+            )
         row = integers(key, self.width) if self.vectorised else key
         if self.form is None or isinstance(answer, Fraction):  # ints may stand among rationals
             self.form = answer if isinstance(answer, Fraction | bool) else key
@@ -96,11 +109,30 @@ class Program(Constraint):
         return self._written(int(y))
 
     def misfit(self, y: Tensor) -> str:
-        if self.relation is not None:
+        if self.relation is not None or self.vectorised:  # whose answers have a width, which integers() looks at
             return ""
-        draws = torch.rand(ASKED, self.space.sites, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        values = self.compute((draws * torch.tensor(self.space.sizes)).long())
-        return misfit(pattern(self.answer(y)), [exact(value) for value in values if value is not None])
+        answer, values, chance = pattern(self.answer(y)), list[Any](), torch.Generator().manual_seed(0)
+        for row in self.space.random(ASKED, chance).tolist():
+            if (number := self._answer_id(tuple(row), True)) != NO_ANSWER:
+                values.append(self.answers.keys[number])
+                if not misfit(answer, values):
+                    return ""
+        return misfit(answer, values)
+
+    def check_steady(self) -> None:
+        """Refuse a plain function that answers differently when it is asked twice."""
+        began = time.monotonic()
+        asked = [] if self.vectorised else self.space.random(AGAIN, torch.Generator().manual_seed(1)).tolist()
+        for codes in map(tuple, asked):
+            first, second = self._evaluate(codes), self._evaluate(codes)
+            if first != second:
+                one, other = (None if i == NO_ANSWER else self._written(i) for i in (first, second))
+                raise ConstraintError(
+                    f"The rule was asked twice about {self.space.decode(torch.tensor([codes]))[0]!r} and answered "
+                    f"{one!r}, then {other!r}. It must give a state the same answer each time."
+                )
+            if time.monotonic() - began > AGAIN_SECONDS:
+                return
 
     def compute(self, z: Tensor) -> list[Any]:
         """The program's answers; None where there is none.
@@ -194,8 +226,13 @@ class Program(Constraint):
                 f"The vectorised rule returned {given} for {len(z)} states; expected one integer tensor, or a tuple of "
                 f"them, of shape ({len(z)},). A rule that works on one state at a time needs vectorised=False."
             )
-        says = len(columns) > 1 and columns[-1].dtype == torch.bool
-        defined = columns.pop() if says else torch.ones(len(z), dtype=torch.bool, device=z.device)
+        if self.partial and (len(columns) < 2 or columns[-1].dtype != torch.bool):
+            raise ConstraintError(
+                f"The vectorised rule with partial=True returned {len(columns)} tensor(s), the last of them "
+                f"{columns[-1].dtype}; expected an answer and, last, a bool tensor of the states that have one."
+            )
+        self.masked = not self.partial and len(columns) == 2 and columns[-1].dtype == torch.bool
+        defined = columns.pop() if self.partial else torch.ones(len(z), dtype=torch.bool, device=z.device)
         return torch.stack([c.long() for c in columns], -1), defined
 
     def _evaluate(self, codes: tuple[int, ...]) -> int:
@@ -209,4 +246,8 @@ class Program(Constraint):
                 f"The rule failed on the state {symbols!r}: {type(error).__name__}: {error}. It must return an answer "
                 "for every state, or None where there is none."
             ) from error
-        return NO_ANSWER if answer is None else self.answers.number(exact(answer))
+        if answer is None:
+            return NO_ANSWER
+        if (key := exact(answer)) not in self.answers.ids:
+            self.answers.kinds.add(kinds_of(key))
+        return self.answers.number(key)

@@ -190,6 +190,11 @@ def kind(answer: object) -> str:
     return "a text" if isinstance(answer, str) else "a number"
 
 
+def kinds_of(answer: object) -> frozenset[str]:
+    """The kinds of the answers that an exact answer or a relation names."""
+    return frozenset(kind(part) for part in (answer.answers if isinstance(answer, OneOf) else [answer]))
+
+
 def misfit(answer: object, values: Sequence[object]) -> str:
     """How an answer's type differs from those of the rule's ``values``; nothing where it does not.
 
@@ -198,9 +203,8 @@ def misfit(answer: object, values: Sequence[object]) -> str:
     >>> misfit(OneOf(3, "x"), [7, 9]), misfit(OneOf(), [7, 9])
     ('', '')
     """
-    wanted = dict.fromkeys(map(kind, values))
-    named = {kind(part) for part in (answer.answers if isinstance(answer, OneOf) else [answer])}
-    if not wanted or not named or named & {*wanted} or isinstance(answer, Contains | Not):
+    wanted, named = dict.fromkeys(map(kind, values)), kinds_of(answer)
+    if not wanted or not named or named & {*wanted} or isinstance(answer, Contains | Not | None):
         return ""
     return f"{' or '.join(sorted(named))}, where the rule gives {' or '.join(wanted)}, such as {values[0]!r}"
 

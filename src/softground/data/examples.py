@@ -47,9 +47,9 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     known: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "y", listed(self.y))
+        object.__setattr__(self, "y", list(listed(self.y)))  # of one's own: the caller's may change
         object.__setattr__(self, "known", rowed(self.known))
-        if _is_numbers(self.x):
+        if isinstance(self.x, Tensor) or _is_numbers(self.x):
             object.__setattr__(self, "x", as_tensor(self.x))
         if self.symbols is not None:
             object.__setattr__(self, "symbols", as_tensor(self.symbols))
@@ -238,7 +238,12 @@ def different(x: Any) -> bool:
     >>> different([[1, 2], [3]]), different([[1, 2], [3, 4]]), different(torch.zeros(2, 3))
     (True, False, False)
     """
-    lone = isinstance(x, Tensor) or (isinstance(x, np.ndarray) and x.dtype != object) or not hasattr(x, "__iter__")
+    lone = (
+        isinstance(x, Tensor)
+        or hasattr(x, "toarray")
+        or (isinstance(x, np.ndarray) and x.dtype != object)
+        or not hasattr(x, "__iter__")
+    )
     return not lone and len({len(one) for one in x if hasattr(one, "__len__")}) > 1
 
 
@@ -301,16 +306,22 @@ def _is_numbers(x: object) -> bool:
     """Whether inputs are an array, a frame of pandas or nested lists: numbers, to be held as one tensor."""
     if isinstance(x, list):
         return isinstance(x[0] if x else None, list | int | float)
-    return hasattr(x, "to_numpy") or (isinstance(x, np.ndarray) and x.dtype != object)
+    return hasattr(x, "to_numpy") or hasattr(x, "toarray") or (isinstance(x, np.ndarray) and x.dtype != object)
 
 
 def as_tensor(x: object) -> Tensor:
     """Inputs given as an array or a nested list, as one tensor."""
     try:
-        if isinstance(x, Tensor):
-            return x
-        array = np.asarray(x)
-        return torch.as_tensor(array if array.flags.writeable else array.copy())  # pandas gives such views
+        if not isinstance(x, Tensor):
+            if hasattr(x, "toarray"):  # of scipy
+                raise TypeError("it is sparse; X.toarray() is not")
+            array = np.asarray(x)
+            usual = array.flags.writeable and min(array.strides, default=0) >= 0  # pandas gives other views
+            x = torch.as_tensor(array if usual else array.copy())
+        if x.layout != torch.strided or x.is_complex():
+            raise TypeError(f"it is {'complex' if x.is_complex() else 'sparse; X.to_dense() is not'}")
+        made: Tensor = x.detach()
+        return made.clone() if made.is_inference() else made  # which could not be trained with
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
             f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all rows of "

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
 from typing import Any
@@ -74,6 +74,7 @@ class Inverse(ABC):
     space: Any
     constraint: Constraint  # the rule; a listing needs none
     exact: bool = False  # whether law() gives Q* without a search
+    _warned: bool = False  # of an answer that nothing explains
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -107,7 +108,25 @@ class Inverse(ABC):
         if torch.is_inference_mode_enabled():  # some of what is made is kept
             with outside_inference():
                 return self.law(target)
-        return Law(self.set(target.answers), target.weights)
+        y = self._checked(target.answers)
+
+        def warn(rows: Sequence[int]) -> None:
+            if not self._warned:
+                self._warned, answer = True, self.constraint.answer(y[rows[0]])
+                others = f" and {len(rows) - 1} more row(s)" if len(rows) > 1 else ""
+                known = " with the known symbols" if target.weights.pinned else ""
+                warnings.warn(
+                    f"Nothing{known} explains the answer {answer!r} of row {rows[0]} of this batch{others}: the "
+                    "log-mass is −∞. Correct or remove such examples.",
+                    stacklevel=4,
+                )
+
+        return Law(self.set(y), target.weights, warn)
+
+    def _checked(self, y: Tensor) -> Tensor:
+        """Codes of the rule as a plain tensor; anything else is refused."""
+        numbering = self.constraint.numbering if "constraint" in vars(self) else None
+        return y if numbering is None else numbering.marks.check(y)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y for each row."""
@@ -226,7 +245,7 @@ def pinned(inverse: Any, y: Tensor, seed: int, known: Tensor) -> Start:
 
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
     """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
-    found = inverse.law(Target(weights, y, 1.0)).log_mass() > -math.inf
+    found = inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True) > -math.inf
     z = weights.mode()
     if bool(found.any()):
         z[found] = inverse.law(Target(weights.rows(found), y[found], 1.0)).draw(Sampler(seed, y.device))

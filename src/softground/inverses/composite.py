@@ -48,7 +48,8 @@ class Group:
         """The parts as rows of one batch, by the whole space's weights and their own answers."""
         space: Categorical = self.inverse.space
         own = scores[:, self.sites(scores.device), : space.width].flatten(0, 1)
-        return Target(CategoricalBelief(space, own), answers, 1.0)
+        rule = self.parts[0].rule.numbering
+        return Target(CategoricalBelief(space, own), answers if rule is None else rule.marks.codes(answers), 1.0)
 
 
 def _lawful(rule: Any) -> Inverse:
@@ -95,7 +96,7 @@ class Composite:
     def log_mass(self, target: Target[CategoricalBelief]) -> Tensor:
         r""":math:`\sum_c \log \sum_{z \in S_y^c} w(z)`, differentiable; −∞ where a part is empty: ``[batch]``."""
         laws = self.laws(target.weights.scores, self.answers(target.answers))
-        masses = [law.log_mass().view(len(target), -1).sum(1) for _, law in laws]
+        masses = [law.log_mass(quiet=True).view(len(target), -1).sum(1) for _, law in laws]
         return torch.stack(masses, 1).sum(1)
 
     def marginals(self, scores: Tensor, *answers: Tensor) -> Tensor:

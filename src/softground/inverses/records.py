@@ -88,6 +88,9 @@ class RecordedProgram(Program):
     def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
         return self.ids(z).long()
 
+    def _evaluate(self, codes: tuple[int, ...]) -> int:
+        return int(self.ids(torch.tensor([codes])))
+
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         return self.explained(self.ids(z).long(), y)
 

@@ -147,15 +147,24 @@ class Law:
 
     weights: Any  # of symbols; a law of other things has its own
 
-    def __init__(self, of: Sets, weights: CategoricalBelief) -> None:
-        self.weights = weights
+    def __init__(
+        self, of: Sets, weights: CategoricalBelief, warn: Callable[[Sequence[int]], None] | None = None
+    ) -> None:
+        self.weights, self.warn = weights, warn
         self.of = [(None, of)] if isinstance(of, Set) else of
-        self.scores = weights.scores.clamp(min=LOG_ZERO)
+        half = weights.scores.dtype in (torch.float16, torch.bfloat16)
+        self.scores = (weights.scores.float() if half else weights.scores).clamp(min=LOG_ZERO)
 
-    def log_mass(self) -> Tensor:
-        """log Σ w(z) over S_y, differentiable in the weights; −∞ for an empty S_y: ``[batch]``."""
+    def log_mass(self, *, quiet: bool = False) -> Tensor:
+        """log Σ w(z) over S_y, differentiable in the weights, ``[batch]``.
+
+        For an empty S_y it is −∞, of which the first is warned of unless it is ``quiet``.
+        """
         mass = self._each(lambda of, scores: of.reduce(scores, "sum"))
-        return mass.masked_fill(mass < LOG_ZERO / 2, -torch.inf)
+        empty = mass < LOG_ZERO / 2
+        if self.warn is not None and not quiet and not self._filled and bool(empty.any()):
+            self.warn(empty.nonzero().flatten().tolist())
+        return mass.masked_fill(empty, -torch.inf)
 
     def marginals(self) -> Tensor:
         """Q*'s marginals, the gradient of :meth:`log_mass`, differentiable as well: ``[batch, sites, K]``."""
@@ -185,7 +194,7 @@ class Law:
         """
         if not isinstance(self.weights, CategoricalBelief):
             raise InverseError(f"{type(self).__name__} is no law of symbols; entropies are those of symbols.")
-        mass = self.log_mass()
+        mass = self.log_mass(quiet=True)
         return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
 
     def _each(self, ask: Callable[[Set, Tensor], Tensor]) -> Tensor:
@@ -195,6 +204,9 @@ class Law:
                 trainable = copy(self)
                 trainable.scores = self.scores.clone()
                 return trainable._each(ask)
+        if torch.is_autocast_enabled(self.scores.device.type):  # whose products have too few digits
+            with torch.autocast(self.scores.device.type, enabled=False):
+                return self._each(ask)
         found = list[Tensor]()
         for rows, of in self.of:
             own, most = self.scores if rows is None else self.scores[rows], of.together()
@@ -209,24 +221,26 @@ class Law:
             return torch.cat(found)
         return torch.cat(found)[torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()]
 
+    @property
+    def _filled(self) -> bool:
+        """Whether nothing can be empty, so that no device has to be asked."""
+        return not self.weights.pinned and all(of.filled for _, of in self.of)
+
     def _refuse_empty(self) -> None:
+        """Raise where some S_y is empty, or the known symbols leave nothing of it."""
+        if self._filled:
+            return
+        pinned = self.weights.pinned
         with torch.no_grad():
-            for rows, of in self.of:
-                if of.filled:
-                    continue
-                own = self.scores if rows is None else self.scores[rows]
-                empty = of.empty(own)
-                if bool(empty.any()):
-                    refuse_empty(self._each(lambda of, scores: of.empty(scores)))
+            refuse_empty(self._each(lambda of, scores: (Set if pinned else type(of)).empty(of, scores)), pinned)
 
 
-def refuse_empty(empty: Tensor) -> None:
-    """Raise where some S_y is empty."""
+def refuse_empty(empty: Tensor, pinned: bool = False) -> None:
+    """Raise where some S_y is empty, or known symbols leave nothing of it."""
     if bool(empty.any()):
         rows = tuple(empty.nonzero().flatten().tolist())
-        raise InfeasibleAnswer(
-            f"S_y is empty for row(s) {list(rows)} of this batch: correct their answers.", examples=rows
-        )
+        why = ", or nothing in it has the known symbols: correct these or" if pinned else ": correct"
+        raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch{why} their answers.", examples=rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,6 +111,7 @@ class Table(Inverse):
             for chunk in torch.split(torch.arange(self.space.size), CHUNK_STATES):
                 parts.append(program.answer_ids(self.space.states(chunk), remember=False).int())
                 done(int(chunk[-1]) + 1)
+        program.check_steady()
         answer = torch.cat(parts)
         self._columns = {torch.device("cpu"): (columns := Columns.of(answer, program.known, self.space.sizes))}
         count = columns.states.offsets.diff()

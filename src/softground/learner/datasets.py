@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate
 
 from ..data.anchors import Anchors
@@ -21,6 +21,7 @@ from ..data.known import known_codes
 from ..errors import ConstraintError, DataError, LearnerError
 from ..figures import flat_names
 from ..files import Json
+from ..inputs import Inputs
 from ..spaces.base import Space
 from ..spaces.categorical import Categorical
 from ..task import Family, Shape, Task
@@ -75,6 +76,9 @@ class Batches:
         self.inputs: Tensor | Gathered | None = None  # where they are held on the device
         self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
         self.dtype: torch.dtype | None = None
+        self.seen: Inputs | None = None  # what they look like
+        self.like: Callable[[], Inputs | None] | None = None  # what the network was trained on, until they are compared
+        self.turn: Callable[[Tensor], Tensor] | None = None  # these inputs into such
         held = _held(data)
         if held is not None:
             held = held if self.count == self.total else held.rows(self.rows)
@@ -164,18 +168,32 @@ class Batches:
             for index in positions:
                 there = index.to(self.device)
                 held = self.inputs
-                yield there, held.batch(there) if isinstance(held, Gathered) else held[there]
+                yield there, held.batch(there) if isinstance(held, Gathered) else self._turned(held[there])
             return
         loader: DataLoader[Any] = DataLoader(
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate
         )
         for index, x in zip(positions, loader, strict=True):
             self._note(x)
-            yield index.to(self.device), _to(x, self.device)
+            yield index.to(self.device), self._turned(_to(x, self.device))
 
     def _note(self, x: object) -> None:
         if isinstance(x, Tensor | Gathered):
             self.shape, self.dtype = tuple(x.shape[1:]), x.dtype
+            if self.seen is None:
+                self.seen = Inputs.of(x)
+            if self.like is not None and (like := self.like()) is not None:
+                self.like, self.turn = None, like.reading(x, self.reader)
+                if isinstance(x, Gathered) and self.turn is not None:
+                    self.inputs = Gathered(self.turn(x.pool), x.index)
+
+    def _turned(self, x: Any) -> Any:
+        return x if self.turn is None else self.turn(x)
+
+    def read_like(self, network: nn.Module, like: Callable[[], Inputs | None]) -> None:
+        """Read inputs as those that the network was trained on; those that are not held are looked at as they come."""
+        self.reader, self.like = network, like
+        self._note(self.inputs)
 
     def in_order(self, size: int) -> list[Tensor]:
         """All positions in order, cut into batches."""
@@ -280,6 +298,12 @@ def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
     """What one input looks like, once one has been seen: its shape, for a family by the examples' shapes, and type."""
     shapes = {part.shape: part.data.shape for part in parts}
     return shapes.get(None) if None in shapes else shapes, parts[0].data.dtype
+
+
+def seen_in(parts: list[Part]) -> Any:
+    """The figures of a data set's inputs; for a family by shape."""
+    seen = {part.shape: part.data.seen for part in parts}
+    return seen.get(None) if None in seen else seen
 
 
 def data_by_shape(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -16,9 +17,10 @@ from torch import Tensor, nn
 
 from ..data.gathered import Gathered
 from ..dice import Sampler
-from ..errors import InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
+from ..errors import DataError, InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
 from ..figures import flat_names
 from ..files import Json
+from ..inputs import Inputs, first_not_finite
 from ..inverses.base import finds_mode, most_probable
 from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer
@@ -73,10 +75,7 @@ def output_of(network: nn.Module, x: Any) -> Any:
     """The network's output for inputs x."""
     if isinstance(x, Gathered):
         return each_once(network, x, lambda images: output_of(network, images))
-    output = network(like_weights(network, x))
-    if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
-        output = output.float()  # sums over S_y need more precision
-    return output
+    return network(like_weights(network, x))
 
 
 def check_rows(output: object, rows: int) -> None:
@@ -132,6 +131,26 @@ def beliefs(
         yield index, belief if known is None else belief.given(known[index])
 
 
+def look_at(parts: Sequence[Part], network: nn.Module, seen: Callable[[Any], Inputs | None] | None = None) -> None:
+    """Before inputs are read: refuse those without a value, and read them as those of the training data were.
+
+    ``seen`` says what these looked like for each shape.
+    """
+    for part in parts:
+        data = part.data
+        if (place := first_not_finite(data.inputs)) is not None:
+            with suppress(RuntimeError), torch.no_grad():  # some networks replace what is missing
+                read = output_of(reader(network, data.device), data.inputs[place[0] : place[0] + 1])  # type: ignore[index]
+                if isinstance(read, Tensor) and bool(read.isfinite().all()):
+                    continue
+            raise DataError(
+                f"The input of example {data.place(place[0])} is NaN or infinite in column "
+                f"{', '.join(map(str, place[1:])) or 0}. Replace what is missing, or leave the example out."
+            )
+        if seen is not None:
+            data.read_like(network, partial(seen, part.shape))
+
+
 @contextmanager
 def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
     """Name the inputs that the network cannot read, if torch fails on them."""
@@ -163,7 +182,7 @@ def groundings(task: Task, stages: Sequence[Stage], network: nn.Module, data: Ba
     gamma, dice, found = last.objective.numbers(Moment(epoch=last.most - 1))["gamma"], Sampler(0, data.device), []
     for index, belief in beliefs(task.space, network, data, data.known):
         target, z = Target.at(belief, y[index], gamma), belief.mode()
-        rows = (task.inverse.law(target).log_mass() > -torch.inf).nonzero().flatten()
+        rows = (task.inverse.law(target).log_mass(quiet=True) > -torch.inf).nonzero().flatten()
         if len(rows):
             law = task.inverse.law(Target.at(belief.rows(rows), y[index[rows]], gamma))
             z = z.index_copy(0, rows, law.draw(dice))
@@ -257,7 +276,7 @@ def _evidence(part: Part, belief: Any) -> Tensor | None:
     if part.task.detects is None:
         return None
     y = part.task.constraint.encode([part.task.detects]).to(part.y.device).expand(len(belief))
-    return part.task.inverse.law(Target(belief, y, 1.0)).log_mass()
+    return part.task.inverse.law(Target(belief, y, 1.0)).log_mass(quiet=True)
 
 
 def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,17 +10,19 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ..constraints.program import Program
 from ..data.anchors import Anchors
 from ..errors import DataError, LearnerError, Setting
 from ..files import Json
+from ..inputs import Inputs
 from ..preparing import reporter
 from ..runs.folder import RunFolder
 from ..task import Family, Task
-from .datasets import Data, checked_names, inputs_of, parts_of, spaces_of, unserved
+from .datasets import Data, checked_names, inputs_of, parts_of, seen_in, spaces_of, unserved
 from .device import chosen_fabric, make_fabric, precision_of
-from .evaluation import misfits
+from .evaluation import beliefs, look_at, misfits
 from .grounding import ground
 from .loop import Loop
 from .observers import Observer, together
@@ -183,9 +186,22 @@ class Learner(Plan):
             part.data.anchors = anchors
         for part in (*trained, *(part for parts in (*held_out.values(), *further.values()) for part in parts)):
             part.data.check(part.task.space)
+        look_at(trained, self.network)
+        by_shape = {part.shape: part.data for part in trained}
+        for own in (*held_out.values(), *further.values()):
+            look_at(own, self.network, lambda shape: by_shape[shape].seen if shape in by_shape else None)
         for part in trained:
             if part.shape not in self.staged:
                 raise unserved(part.shape, torch.tensor(part.places), self.staged)
+            if isinstance(part.task.constraint, Program):
+                part.task.constraint.check_steady()
+            if anchors is None and part.data.known is None and all(y is None for y in part.data.answers):
+                weak = [stage.name for stage in self.staged[part.shape] if stage.objective.weak]
+                if weak:
+                    raise DataError(
+                        f"All {len(part.data)} answers are None, unknown, and no symbol is known: there is nothing to "
+                        f"learn in {', '.join(weak)}. Give answers, known symbols or anchors."
+                    )
         kept = RunFolder.open(out) if out is not None and resume else None
         if not self.fitting.acquire(blocking=False):
             raise LearnerError(
@@ -198,7 +214,7 @@ class Learner(Plan):
             self.grounding_ = ground(self, trained, kept)
             folder = stack.enter_context(run_folder(out, self, trained, held_out.get("validation"), resume))
             stack.enter_context(misfits(self.network, trained))
-            self.input_, self.fitted = inputs_of(trained), True
+            self.input_, self.seen, self.fitted = inputs_of(trained), seen_in(trained), True
             if folder and self.fabric.is_global_zero and not resume:
                 self.save(folder.path / MODEL)  # so that an interrupted run can be read without its data
             first = figures_before_training(self, held_out, folder) if folder and held_out else {}
@@ -213,7 +229,16 @@ class Learner(Plan):
                     progress = self.loop.progress
                     self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
                     self.starts_ = progress.starts
-            self.input_ = inputs_of(trained)
+            self.input_, self.seen = inputs_of(trained), seen_in(trained)
+            for part in trained:
+                if part.data.inputs is not None:  # which notices probabilities in place of logits
+                    next(beliefs(part.space, self.network, part.data.first(2)))
+                if isinstance(part.data.inputs, Tensor) and Inputs.of(part.data.inputs) != part.data.seen:
+                    warnings.warn(
+                        "The training inputs were changed while the network was trained on them: the run is not what "
+                        "its settings and data say. Give a copy, x.clone(), to whatever changes them.",
+                        stacklevel=2,
+                    )
             parts, found = self.loop.parts, None
             looked = figures_after_training(self, progress, held_out, further)
             if self.settings.noise:
@@ -238,7 +263,7 @@ class Learner(Plan):
         from ..model import Model
 
         shape, dtype = getattr(self, "input_", (None, None))
-        return Model(self.network, self.space, self.task, self.device, shape, dtype, self.task.name)
+        return Model(self.network, self.space, self.task, self.device, shape, dtype, self.task.name, seen=self.seen)
 
     def save(self, path: Path | str) -> None:
         """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""

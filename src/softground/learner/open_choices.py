@@ -167,7 +167,7 @@ def _measured(kernel: Kernel, task: Task, y: Tensor) -> Json:
         return {"steps": 1, "tries": 0, "reasons": ["T = 1, since a step forgets where the chain was"]}
     start = task.inverse.start(y, 0)
     z, y = start.z[start.found], y[start.found]
-    target = Target(task.space.uniform(len(y), y.device), y, math.inf)
+    target = Target.at(task.space.uniform(len(y), y.device), y, math.inf)
     dice, tries = Sampler(0, y.device), 0
     z, taken, moved = _walked(kernel, dice, z, target)
     if isinstance(kernel, Several):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from ..data.columns import listed, rowed
-from ..data.examples import Examples, Ragged
+from ..data.examples import Examples, Ragged, as_tensor
 from ..data.known import known_codes
 from ..errors import InfeasibleAnswer, LearnerError
 from ..files import Json
@@ -22,7 +22,7 @@ from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from ..task import Family, Task
 from .datasets import Batches, Data, Part, data_by_shape, in_order, parts_of
-from .evaluation import all_figures, beliefs, predictions, read_part
+from .evaluation import all_figures, beliefs, look_at, predictions, read_part
 
 BUDGET = 1_000_000
 CHUNK = 256  # states that are looked at together
@@ -50,7 +50,7 @@ def most_probable(
         best = None if y is None else mode_of(task.inverse, Target(left, y[rest], 1.0))
     except InfeasibleAnswer as error:  # which knows the rows of the rest only
         lost = rest[list(error.examples)]
-        raise task.infeasible(y[lost], index[lost].tolist()) from error  # type: ignore[index]
+        raise (task.contradicted if belief.pinned else task.infeasible)(y[lost], index[lost].tolist()) from error  # type: ignore[index]
     if best is not None and y is not None:
         lost = ~task.feasible(best, y[rest])
         gone = torch.isneginf(left.log_prob(best)) | (lost & task.inverse.exact)
@@ -120,6 +120,7 @@ class Reader:
     task: Task | Family | None  # the rule; where it is not known, nothing can be constrained or evaluated
     device: torch.device  # where to compute
     fitted: bool = True  # or being fitted
+    seen: Any = None  # what its training inputs looked like; for a family by shape
     workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
 
     def predict(
@@ -228,29 +229,38 @@ class Reader:
 
     def _parts(self, data: Data) -> list[Part]:
         """A data set in parts, for a rule that is known."""
-        return parts_of(self._rule("A data set"), data, self.device, self.workers)
+        return self._looked_at(parts_of(self._rule("A data set"), data, self.device, self.workers))
+
+    def _looked_at(self, parts: list[Part]) -> list[Part]:
+        seen = self.seen if isinstance(self.seen, Mapping) else {None: self.seen}
+        look_at(parts, self.network, seen.get)
+        return parts
 
     def _inputs(self, x: Any) -> list[Part]:
         """Inputs in parts."""
         if not self.fitted:
             warnings.warn("This learner has not been fitted; its network reads as it was given.", stacklevel=3)
-        if not hasattr(x, "__len__"):
+        if not hasattr(x, "__len__") or (isinstance(x, Tensor) and not x.dim()):
             raise LearnerError(f"A {type(x).__name__} was given to predict; expected a tensor or sequence of inputs.")
         if self._alone:
             alone: Any = self.task
-            return [Part(None, alone, Batches(_unanswered(x), self.device, self.workers), self.space)]
+            return self._looked_at([Part(None, alone, Batches(_unanswered(x), self.device, self.workers), self.space)])
         if isinstance(x, Mapping):
             x = {shape: _unanswered(part) for shape, part in x.items()}
         elif not isinstance(x, Dataset):
             x = Ragged.of(x, [0] * len(x))
         family: Any = self.task if isinstance(self.task, Family) else None
         serves = family.serves if family else self.space.__contains__
-        return [
+        parts = [
             Part(shape, family and family[shape], Batches(data, self.device, self.workers, at), self.space.get(shape))
             for shape, data, at in data_by_shape(x, self.space, serves)
         ]
+        return self._looked_at(parts)
 
 
 def _unanswered(x: Any) -> Dataset[Any]:
     """Inputs as a data set with placeholder answers; a data set is returned unchanged."""
-    return x if isinstance(x, Dataset) else Examples(x, [0] * len(x))
+    if isinstance(x, Dataset):
+        return x
+    x = as_tensor(x) if hasattr(x, "toarray") else x  # a sparse matrix has no length
+    return Examples(x, [0] * len(x))

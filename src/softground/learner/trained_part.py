@@ -138,7 +138,7 @@ class TrainedPart(Part):
         task, y = self.task, self.y
         for rows in torch.split((known >= 0).any(1).nonzero().flatten(), ROWS) if task.inverse.exact else ():
             weights = task.space.uniform(len(rows), y.device).given(known[rows])
-            mass = task.inverse.law(Target(weights, y[rows], 1.0)).log_mass()
+            mass = task.inverse.law(Target(weights, y[rows], 1.0)).log_mass(quiet=True)
             lost = rows[torch.isneginf(mass)]
             if len(lost):
                 raise task.contradicted(y[lost], self.data.at(lost).tolist())

@@ -10,6 +10,9 @@ Reference: Y. LeCun et al., Gradient-based learning applied to document recognit
 
 from __future__ import annotations
 
+import math
+import warnings
+
 import torch
 from torch import Tensor, nn
 
@@ -17,6 +20,7 @@ from ..errors import DataError
 from ..spaces.categorical import Categorical
 from .blueprint import IMAGE_NETWORKS, LAYERS
 
+PIXELS = 16  # of a site that may be an image
 FIRST_STAGE_MAPS = 16  # of the convolutional network: enough for digits, and quick on a CPU
 
 
@@ -231,6 +235,15 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
     if len(shape) == 2 and shape[0] == sites:
         return nn.Sequential(Standardise.each_feature(x), mlp(shape[1], outputs))
     if len(shape) == 1:
+        each = shape[0] // sites
+        if sites > 1 and shape[0] % sites == 0 and each >= PIXELS and math.isqrt(each) ** 2 == each:
+            side = math.isqrt(each)
+            warnings.warn(
+                f"Rows of {shape[0]} numbers are read as a whole. If each of the {sites} sites has {each} of them, one "
+                f"network can read site by site and learns far better: give x.reshape(-1, {sites}, 1, {side}, {side}), "
+                f"or site_shape=(1, {side}, {side}) to SoftGrounder.",
+                stacklevel=2,
+            )
         head = nn.Unflatten(1, (sites, outputs))
         return nn.Sequential(Standardise.each_feature(x), mlp(shape[0], sites * outputs), head)
     raise DataError(

@@ -167,7 +167,7 @@ class ConditionalLaw(Law):
         """The means, as those of :class:`~softground.reals.gaussian.GaussianBelief` are."""
         return self.rule.nearest(self.weights.mean.detach(), self.y)
 
-    def log_mass(self) -> Tensor:
+    def log_mass(self, *, quiet: bool = False) -> Tensor:
         """The log-density of y, differentiable in the means."""
         mean, variance = self.weights.mean, self.weights.variance
         if not 0 < variance < math.inf:

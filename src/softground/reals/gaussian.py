@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -73,7 +73,7 @@ class Gaussian(Space):
     def belief(self, output: Tensor, *, finite: bool = False) -> GaussianBelief:
         """The network's output ``[batch, sites]`` as the mean of P(z|x)."""
         check_output(output, {"sites": self.sites}, "one mean per site", finite)
-        return GaussianBelief(output, self.sigma**2)
+        return GaussianBelief(output, self.sigma**2, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,7 @@ class GaussianBelief:
 
     mean: Tensor
     variance: float
+    gamma: float | None = None  # the temperature of the weights, where it is known
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -108,16 +109,16 @@ class GaussianBelief:
         return snap(self.mean.detach() + math.sqrt(self.variance) * normal)
 
     def detach(self) -> GaussianBelief:
-        return GaussianBelief(self.mean.detach(), self.variance)
+        return replace(self, mean=self.mean.detach())
 
     def rows(self, index: Tensor | slice) -> GaussianBelief:
-        return GaussianBelief(self.mean[index], self.variance)
+        return replace(self, mean=self.mean[index])
 
     def tempered(self, gamma: float) -> GaussianBelief:
         """N(mean, γσ²I), in double precision: energies at low γ are large. γ = 0 is the point mass at the mean."""
         if not gamma >= 0:
             raise SpaceError(f"γ = {gamma} was given; a temperature is not negative (∞ samples uniformly).")
-        return GaussianBelief(self.mean.double(), gamma * self.variance)
+        return GaussianBelief(self.mean.double(), gamma * self.variance, gamma)
 
     def marginals(self) -> Tensor:
         """The means, ``[batch, sites]``."""

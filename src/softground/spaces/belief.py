@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -29,6 +29,8 @@ class CategoricalBelief:
     scores: Tensor
     every: Tensor | None = None
     finite: bool = False  # whether all scores are known to be finite
+    pinned: bool = False  # whether symbols are known, which may contradict an answer
+    gamma: float | None = None  # the temperature of the weights, where it is known
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -56,13 +58,14 @@ class CategoricalBelief:
     def sample(self, dice: Dice) -> Tensor:
         return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
-    def changed(self, change: Callable[[Tensor], Tensor]) -> CategoricalBelief:
-        """The belief whose scores, those of all symbols too, are ``change`` of these."""
-        return CategoricalBelief(self.space, change(self.scores), None if self.every is None else change(self.every))
+    def changed(self, change: Callable[[Tensor], Tensor], **facts: Any) -> CategoricalBelief:
+        """The belief whose scores, those of all symbols too, are ``change`` of these; other ``facts`` are new too."""
+        every = None if self.every is None else change(self.every)
+        return replace(self, scores=change(self.scores), every=every, finite=False, **facts)
 
     def detach(self) -> CategoricalBelief:
         every = None if self.every is None else self.every.detach()
-        return CategoricalBelief(self.space, self.scores.detach(), every, self.finite)
+        return replace(self, scores=self.scores.detach(), every=every)
 
     def rows(self, index: Tensor | slice) -> CategoricalBelief:
         return self.changed(lambda scores: scores[index])
@@ -72,22 +75,24 @@ class CategoricalBelief:
         if not gamma > 0:
             raise SpaceError(f"γ = {gamma} was given; a temperature is positive (∞ samples uniformly).")
         if math.isinf(gamma):
-            uniform = torch.zeros_like(self.scores).masked_fill(torch.isinf(self.scores), -math.inf)
-            return CategoricalBelief(self.space, uniform)
-        return CategoricalBelief(self.space, self.scores if gamma == 1 else self.scores / gamma)
+            scores = torch.zeros_like(self.scores).masked_fill(torch.isinf(self.scores), -math.inf)
+        else:
+            scores = self.scores if gamma == 1 else self.scores / gamma
+        return CategoricalBelief(self.space, scores, pinned=self.pinned, gamma=gamma)
 
-    def given(self, known: Tensor) -> CategoricalBelief:
+    def given(self, known: Tensor, *, fits: bool = False) -> CategoricalBelief:
         """P(z|x, z_i = k_i) for codes ``known[batch, n]``, −1 where a site is unknown: certain at known sites.
 
         Sites are independent under P, so the others stay what they are. As the scores of all other codes are −∞, no
-        law, kernel or prediction can leave what is known, at any temperature.
+        law, kernel or prediction can leave what is known, at any temperature. ``fits`` says that what is known is seen
+        to agree with the answers: laws then need not look.
         """
 
         def certain(scores: Tensor) -> Tensor:
             other = torch.arange(scores.shape[2], device=known.device) != known[..., None]
             return torch.where((known < 0)[..., None], scores, torch.zeros_like(scores).masked_fill(other, -math.inf))
 
-        return self.changed(certain)
+        return self.changed(certain, pinned=not fits)
 
     def log_known(self, known: Tensor) -> Tensor:
         r""":math:`\sum_i \log P_i(k_i|x)` over the known sites (see :meth:`given`), ``[batch]``."""

@@ -19,6 +19,7 @@ the codes beyond its alphabet, in the order of the union alphabet.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -110,6 +111,7 @@ class Categorical(Space):
         # The symbol of every code: the site's own alphabet, then what a shared head may read there beside it.
         beyond = self.symbols if head == "shared" else ()
         self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
+        self._noticed = False  # an output of probabilities
         self._layouts: dict[torch.device, Layout] = {}
         self._values: dict[torch.device, tuple[Tensor, Tensor] | None] = {}  # see _numbers
 
@@ -210,6 +212,8 @@ class Categorical(Space):
 
         An output ``[batch, K, n, outputs]`` holds K members of an ensemble, whose P_i(s|x) are averaged site by site.
         """
+        if isinstance(output, Tensor) and output.dtype in (torch.float16, torch.bfloat16):
+            output = output.float()  # sums over S_y need more precision
         if isinstance(output, Tensor) and output.dim() == 4 and output.shape[1]:
             each, members = self.belief(output.log_softmax(-1).flatten(0, 1), finite=finite), output.shape[:2]
             return each.changed(lambda scores: _mean(scores.view(*members, *scores.shape[1:])))
@@ -218,8 +222,9 @@ class Categorical(Space):
             remedy = f"Change the network's last layer or the space's head (now {self.head!r})"
             meaning = f"one per {kind} {list(self.symbols)!r}. {remedy}"
             check_output(output, {"sites": self.sites, "outputs": self.outputs}, meaning, finite)
+            self._notice_probabilities(output)
         if self._alike:  # the codes of every site are the columns of the output
-            return CategoricalBelief(self, output.log_softmax(-1), finite=True)
+            return CategoricalBelief(self, output.log_softmax(-1), finite=True, gamma=1.0)
         layout = self.layout(output.device)
         if self.head == "shared":
             output = output.gather(2, layout.columns.expand(len(output), -1, -1))
@@ -228,7 +233,19 @@ class Categorical(Space):
         scores = output[..., : self.width].masked_fill(~layout.allowed, -math.inf)
         if self.readings == "grammatical":
             scores = scores.log_softmax(-1)
-        return CategoricalBelief(self, scores, output if self.mixed else None)
+        return CategoricalBelief(self, scores, output if self.mixed else None, gamma=1.0)
+
+    def _notice_probabilities(self, output: Tensor) -> None:
+        """Warn once of rows that are no logits: a softmax of them is far from what the network means."""
+        if self._noticed or not len(output) or self.outputs < 2 or bool((output < 0).any()):
+            return
+        if bool(((output.sum(-1) - 1).abs() < 1e-4).all()) and not bool((output.amax(-1) == 1).all()):
+            self._noticed = True
+            warnings.warn(
+                "Every row of the network's output sums to one, like probabilities; expected logits, or logarithms of "
+                "probabilities. Leave out the softmax, or give its logarithm.",
+                stacklevel=4,
+            )
 
 
 def _mean(scores: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ class Validity(OfDigits):
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
         space = Categorical([range(1, SIZE + 1)] * CELLS)
-        program = Program(valid, space, vectorised=True)
+        program = Program(valid, space, vectorised=True, partial=True)
         program.encode([True])
         return Task(space, program, BOARD_INVERSES["listing"](program), validity_metrics, self.name, detects=True)
 

@@ -115,7 +115,7 @@ class Noise(Term):
     def _log_mass(self, task: Task, target: Target[Any]) -> Tensor:
         """log M, of the whole law or by parts."""
         if task.inverse.exact:
-            return task.inverse.law(target).log_mass()
+            return task.inverse.law(target).log_mass(quiet=True)
         return composite(task.constraint, task.inverse).log_mass(target) / self.overlap
 
     def at(self, history: Sequence[Mapping[str, Any]]) -> float:

@@ -124,7 +124,7 @@ class Batch:
 
     def given(self, belief: Any) -> Any:
         """A belief about the examples, given their known symbols."""
-        return belief if self.known is None else belief.given(self.known)
+        return belief if self.known is None else belief.given(self.known, fits=True)
 
     def scale(self, weight: Tensor) -> None:
         """Multiply the weights by one per example, ``[batch]``. What is known counts as before."""
@@ -259,7 +259,7 @@ def learn(batch: Batch, teacher: Teacher, terms: Sequence[Term] = ()) -> Tensor:
     """The loss of a batch about which the network has its beliefs."""
     batch.belief = batch.outputs.rows(slice(len(batch.index))) if batch.added else batch.outputs
     batch.reading = batch.belief.detach()
-    batch.evidence = batch.informed = batch.reading if batch.known is None else batch.reading.given(batch.known)
+    batch.evidence = batch.informed = batch.reading if batch.known is None else batch.given(batch.reading)
     batch.weight = torch.full((len(batch.index), batch.task.space.sites), batch.counts, device=batch.index.device)
     for term in terms:
         term.evidence(batch)

@@ -73,7 +73,7 @@ class SoftenedGrounding(Teacher):
         if WAITING in batch.memory:
             evidence, y, index = ready(batch)
         gamma = self.schedule.gamma(batch.moment.epoch)
-        target = Target(evidence.tempered(gamma), y, gamma)
+        target = Target.at(evidence, y, gamma)
         chains = batch.memory.get(CHAINS)
         if chains is None:
             marginals = self.kernel.marginals_of(target)

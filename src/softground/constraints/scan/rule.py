@@ -236,10 +236,14 @@ class Scan(Constraint):
         """Whether the states are known, which may depend on the answers' cues."""
         return self.cue is None or bool(self.answers.keys)
 
+    @property
+    def numbering(self) -> Interned:
+        return self.answers
+
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
         with INTERNING:
-            return self.answers.encode(answers, self._key, self._read)
+            return self.answers.encode(answers, self._key, self._read, self.misfit)
 
     def _read(self, answer: object) -> Any:
         """The answer, unless it is a relation that this scan cannot take."""
@@ -267,7 +271,8 @@ class Scan(Constraint):
         return self.answers.given[int(y)]
 
     def misfit(self, y: Tensor) -> str:
-        finals = [exact(state) for state in self.tabulation.states[-1]] if self.computes else []
+        with outside_inference():
+            finals = [exact(state) for state in self.tabulation.states[-1]] if self.computes else []
         return misfit(self.answers.pattern(int(y)), finals)
 
     def compute(self, z: Tensor) -> list[Any]:
