@@ -313,7 +313,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, reset: bool = False) -> Tensor:
         """X as a tensor, after scikit-learn's own checks."""
-        X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+        X = as_tensor(X).cpu().numpy() if isinstance(X, Tensor) else X
         loose = not reset and (np.ndim(X) > 2 or not hasattr(self, "n_features_in_"))  # sites apart, or a loaded model
         try:
             if loose:

@@ -108,25 +108,22 @@ class Inverse(ABC):
         if torch.is_inference_mode_enabled():  # some of what is made is kept
             with outside_inference():
                 return self.law(target)
-        y = self._checked(target.answers)
+        rule = getattr(self, "constraint", None)  # a listing may have none
+        y = target.answers if rule is None or rule.numbering is None else rule.numbering.marks.check(target.answers)
 
         def warn(rows: Sequence[int]) -> None:
             if not self._warned:
-                self._warned, answer = True, self.constraint.answer(y[rows[0]])
+                self._warned = True
+                answer = "y" if rule is None else repr(rule.answer(y[rows[0]]))
                 others = f" and {len(rows) - 1} more row(s)" if len(rows) > 1 else ""
                 known = " with the known symbols" if target.weights.pinned else ""
                 warnings.warn(
-                    f"Nothing{known} explains the answer {answer!r} of row {rows[0]} of this batch{others}: the "
+                    f"Nothing{known} explains the answer {answer} of row {rows[0]} of this batch{others}: the "
                     "log-mass is −∞. Correct or remove such examples.",
                     stacklevel=4,
                 )
 
         return Law(self.set(y), target.weights, warn)
-
-    def _checked(self, y: Tensor) -> Tensor:
-        """Codes of the rule as a plain tensor; anything else is refused."""
-        numbering = self.constraint.numbering if "constraint" in vars(self) else None
-        return y if numbering is None else numbering.marks.check(y)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
         """Whether z ∈ S_y for each row."""
