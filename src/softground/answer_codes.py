@@ -22,7 +22,7 @@ from .data.columns import answers_of
 from .data.known import known_codes
 from .errors import ConstraintError, DataError, NoLaw
 from .files import Json
-from .inverses.base import sole, start_given
+from .inverses.base import coded, sole, start_given
 from .inverses.composite import Composite, composite
 from .inverses.joint import together
 from .inverses.lists import Lists
@@ -179,6 +179,7 @@ class AnswerCodes:
         code = torch.tensor([HOLDS]) if formula else sole(self.task.inverse)
         if code is None:
             raise DataError("No answers were given; leave them out only where a rule has the same answer for all rows.")
+        code = coded(self.task.inverse, code)
         self._settle(code)
         return code.expand(rows, *code.shape[1:]).to(device)
 

@@ -106,19 +106,10 @@ class Cut(nn.Module):
         return (x, x) if self.what is None else self.inner(x)[self.what]
 
 
-def test_nan_inputs_name_stage_epoch_batch_and_examples() -> None:
+def test_nan_inputs_are_named_before_training() -> None:
     data = examples(addition(), 20)
-    data.x[13] = torch.nan
-    complaint(
-        NonFiniteOutput,
-        "Stage I, epoch 1 of 3, batch",
-        "of 3",
-        "for 1 of the",
-        ": 13.",
-        "NaN in the inputs",
-        given=data,
-        batch_size=8,
-    )
+    data.x[13, 1, 2] = torch.nan
+    complaint(DataError, "input of example 13", "column 1, 2", "leave the example out", given=data, batch_size=8)
 
 
 def test_a_network_that_its_last_step_broke_does_not_become_the_checkpoint(tmp_path: Path) -> None:
@@ -153,7 +144,7 @@ def test_nan_at_prediction_names_the_inputs() -> None:
     data.x[280] = torch.nan
     learner = make_learner(addition())
     for ask in (lambda: learner.predict(data.x), lambda: learner.evaluate(data)):
-        with pytest.raises(NonFiniteOutput, match=r"for 1 of the 44 examples of a batch: 280\."):
+        with pytest.raises(DataError, match=r"input of example 280 is NaN or infinite in column 0, 0"):
             ask()
 
 

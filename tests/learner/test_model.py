@@ -47,7 +47,10 @@ def again(model: Model, path: Path, **given: Any) -> Model:
 def tasks() -> dict[str, tuple[Task, list[Any]]]:
     """Rules of every kind that can be kept, each with an answer for four inputs."""
     space, words = Categorical([range(4)] * 3), Categorical([(3, 1, 7), "ab", (True, False)])
-    plain, pairs = Program(lambda a, b, c: (a - b, c) if a else None, space), Program(_ratio, space, vectorised=True)
+    plain, pairs = (
+        Program(lambda a, b, c: (a - b, c) if a else None, space),
+        Program(_ratio, space, vectorised=True, partial=True),
+    )
     cued = Scan(_carry, space, vectorised=True, cue=lambda y, site: y // 4**site % 4, accept=lambda s, y: s == 0)
     listed = Program(lambda *z: True if sum(z) == 4 else None, space)
     states = torch.tensor([z.tolist() for z in space.states(torch.arange(64)) if int(z.sum()) == 4])

@@ -240,6 +240,12 @@ def pinned(inverse: Any, y: Tensor, seed: int, known: Tensor) -> Start:
     return Start(z, found, proved)
 
 
+def coded(inverse: Inverse, y: Tensor) -> Tensor:
+    """The numbers of answers as codes of the inverse's rule."""
+    numbering = getattr(getattr(inverse, "constraint", None), "numbering", None)
+    return y if numbering is None else numbering.marks.codes(y)
+
+
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
     """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
     found = inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True) > -math.inf

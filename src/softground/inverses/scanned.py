@@ -23,7 +23,7 @@ from ..dice import Dice, Sampler
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from ..target import Target
-from .base import Fibre, Inverse, Start
+from .base import Fibre, Inverse, Start, coded
 from .complements import Cubes
 from .enumeration import default_inverse
 from .sets import How, Set, Sets, reduced, where
@@ -80,7 +80,7 @@ class Scanned(Inverse):
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         if bool(found.any()):
             flat = self.space.uniform(int(found.sum()), y.device)
-            z[found] = self.law(Target(flat, y[found], 1.0)).draw(Sampler(seed, y.device))
+            z[found] = self.law(Target(flat, coded(self, y[found]), 1.0)).draw(Sampler(seed, y.device))
         return Start(z, found, torch.ones_like(found))
 
     def set(self, y: Tensor) -> Sets:

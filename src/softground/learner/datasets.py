@@ -168,14 +168,16 @@ class Batches:
             for index in positions:
                 there = index.to(self.device)
                 held = self.inputs
-                yield there, held.batch(there) if isinstance(held, Gathered) else self._turned(held[there])
+                x = held.batch(there) if isinstance(held, Gathered) else held[there]
+                yield there, x if self.turn is None or isinstance(x, Gathered) else self.turn(x)
             return
         loader: DataLoader[Any] = DataLoader(
             _Inputs(self), batch_sampler=[p.tolist() for p in positions], num_workers=self.workers, collate_fn=_collate
         )
         for index, x in zip(positions, loader, strict=True):
             self._note(x)
-            yield index.to(self.device), self._turned(_to(x, self.device))
+            x = _to(x, self.device)
+            yield index.to(self.device), x if self.turn is None else self.turn(x)
 
     def _note(self, x: object) -> None:
         if isinstance(x, Tensor | Gathered):
@@ -186,9 +188,6 @@ class Batches:
                 self.like, self.turn = None, like.reading(x, self.reader)
                 if isinstance(x, Gathered) and self.turn is not None:
                     self.inputs = Gathered(self.turn(x.pool), x.index)
-
-    def _turned(self, x: Any) -> Any:
-        return x if self.turn is None else self.turn(x)
 
     def read_like(self, network: nn.Module, like: Callable[[], Inputs | None]) -> None:
         """Read inputs as those that the network was trained on; those that are not held are looked at as they come."""

@@ -15,8 +15,8 @@ from ..data.examples import Examples, Ragged, as_tensor
 from ..data.known import known_codes
 from ..errors import InfeasibleAnswer, LearnerError
 from ..files import Json
+from ..inverses.base import coded, sole
 from ..inverses.base import most_probable as mode_of
-from ..inverses.base import sole
 from ..preparing import many
 from ..spaces.categorical import CategoricalBelief
 from ..target import Target
@@ -40,7 +40,7 @@ def most_probable(
     z = belief.mode()
     if y is None:
         one = sole(task.inverse)
-        y = None if one is None else one.to(z.device).expand(len(z), *one.shape[1:])
+        y = None if one is None else coded(task.inverse, one.to(z.device).expand(len(z), *one.shape[1:]))
     fine = task.admissible(z) if y is None else task.feasible(z, y)
     rest = (~fine).nonzero().flatten()
     if not len(rest):

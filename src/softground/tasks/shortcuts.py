@@ -110,7 +110,7 @@ class Pairs(OfDigits):
         def total(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
             return a + b, known.to(a.device)[a, b] if self.known_pairs else torch.ones_like(a, dtype=torch.bool)
 
-        return Task(space, Program(total, space, vectorised=True), metrics=self.metrics, name=self.name)
+        return Task(space, Program(total, space, vectorised=True, partial=True), metrics=self.metrics, name=self.name)
 
     def metrics(self, predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
         """Shares of correct sums and digits, whether or not the rule knows the pairs."""
