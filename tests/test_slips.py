@@ -71,7 +71,13 @@ FIT = {"learner": learner, "estimator": estimator}
 
 @cache
 def trained(through: str, kind: str = "floats") -> Any:
-    x = {"floats": X, "rounded": ROUND, "binary": (X > 0.5).float(), "bytes": (X * 255).byte(), "levels": 16 * X}[kind]
+    x = {
+        "floats": X,
+        "rounded": ROUND,
+        "binary": (X > 0.5).float(),
+        "bytes": (X * 255).byte(),
+        "levels": (16 * X).round(),
+    }[kind]
     if through == "model":
         import tempfile
 
@@ -102,9 +108,13 @@ def outcome(slip: Callable[[], Any], right: Callable[[Any], bool]) -> tuple[str,
 
 def reads(change: Callable[[Tensor], Any], kind: str = "floats") -> Callable[[str], tuple[str, str]]:
     """Predict from changed inputs."""
-    base = {"floats": X, "rounded": ROUND, "binary": (X > 0.5).float(), "bytes": (X * 255).byte(), "levels": 16 * X}[
-        kind
-    ]
+    base = {
+        "floats": X,
+        "rounded": ROUND,
+        "binary": (X > 0.5).float(),
+        "bytes": (X * 255).byte(),
+        "levels": (16 * X).round(),
+    }[kind]
 
     def slip(through: str) -> tuple[str, str]:
         model = trained(through, kind)
