@@ -268,7 +268,7 @@ class GroundingLoss(nn.Module):
             if own.method == "parts":
                 each = -share * own.parts.log_mass(target).to(belief.scores)
             else:
-                each = -own.task.inverse.law(target).log_mass().to(belief.scores)
+                each = -own.task.inverse.law(target).log_mass(quiet=True).to(belief.scores)
             return (each if known is None else each - belief.log_known(known)), None
         with torch.no_grad():
             evidence = informed.detach()

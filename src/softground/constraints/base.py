@@ -49,10 +49,7 @@ class Constraint(ABC):
         """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
         return False
 
-    @property
-    def numbering(self) -> Interned | None:
-        """What numbers the answers, for a rule whose codes mean something to itself alone."""
-        return None
+    numbering: Interned | None = None  # of the answers, for a rule whose codes mean something to itself alone
 
     def parts(self) -> Sequence[Part]:
         """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""

@@ -57,7 +57,7 @@ class LanguageRule(Constraint):
     def __init__(self, rule: Callable[[Any, Any], Any], space: Categorical) -> None:
         self.rule, self.space = rule, of_symbols(space)
         self.token = uuid.uuid4().hex  # names this rule in a worker process's store of solvers
-        self._answers = Interned()
+        self.numbering = self._answers = Interned()
         self._cache: dict[tuple[int, tuple[int, ...]], bool] = {}
         self._rules: dict[Hashable, Constraint] = {}  # of parts
         self._by_sites: dict[Hashable, dict[Sites, list[list[Any]]]] = {}
@@ -70,10 +70,6 @@ class LanguageRule(Constraint):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["rule"], Categorical(state["alphabets"]))  # type: ignore[misc]
         self.token = state["token"]
-
-    @property
-    def numbering(self) -> Interned | None:
-        return self._answers
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""

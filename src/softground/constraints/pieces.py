@@ -262,7 +262,7 @@ class All(Constraint):
             if key not in rules:
                 rules[key] = piece.rule(Categorical(key[1]))
             self.rules.append(rules[key])
-        self.answers = Interned()
+        self.numbering = self.answers = Interned()
         self._codes: dict[tuple[Constraint, Any], int] = {}
         self._meant: dict[tuple[Constraint, int], Any] = {}
         self._rows: dict[torch.device, Tensor] = {}
@@ -290,10 +290,6 @@ class All(Constraint):
                 f"{piece} was given; expected one or more of the sites 0 … {self.space.sites - 1}, each once."
             )
         return sites
-
-    @property
-    def numbering(self) -> Interned:
-        return self.answers
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``; :meth:`rows` has the parts' own."""

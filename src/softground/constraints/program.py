@@ -70,15 +70,11 @@ class Program(Constraint):
         self.partial, self.masked = partial, False
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
         # of a vectorised one. One of the answers given is the form in which to show those that were not.
-        self.answers = Interned()
+        self.numbering = self.answers = Interned()
         self.form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
         self._rows: dict[torch.device, Tensor] = {}
         self.width = self._values(torch.zeros(1, space.sites, dtype=torch.long))[0].shape[1] if vectorised else 1
-
-    @property
-    def numbering(self) -> Interned:
-        return self.answers
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""

@@ -36,7 +36,6 @@ from torch import Tensor
 from ..errors import ConstraintError
 from ..registry import load
 from ..spaces.categorical import Categorical
-from .answers import Interned
 from .base import Constraint, Part
 from .language import SUMS, Conjunct, LanguageRule, numbers
 from .pieces import All, AllDifferent, Allowed, Clause, Count, Increasing, Piece, Sum
@@ -58,12 +57,9 @@ class SMT(LanguageRule):
     ) -> None:
         super().__init__(formula, space)
         self.shared = answers
+        self.numbering = self._answers if answers is None else answers.numbering
         self._complements: set[Not] = set()  # those that can be stated
         self._sites_checked = False  # whether a formula was seen to be about the sites
-
-    @property
-    def numbering(self) -> Interned | None:
-        return super().numbering if self.shared is None else self.shared.numbering
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         return super().encode(answers) if self.shared is None else self.shared.encode(answers)

@@ -153,7 +153,7 @@ class _Read:
         for belief, known, y, weight, explained in self.batches:
             scaled = divided(belief, shares, 1.0, self.where)
             scaled = scaled if known is None else scaled.given(known)
-            loss = -self.task.inverse.law(Target(scaled, y, 1.0)).log_mass().double()
+            loss = -self.task.inverse.law(Target(scaled, y, 1.0)).log_mass(quiet=True).double()
             nothing = -left_open(self.task, y, known)
             sites = torch.full_like(loss, self.task.space.sites) if known is None else (known < 0).sum(1).double()
             worth = (weight * explained if spread_evenly else weight)[:, None]

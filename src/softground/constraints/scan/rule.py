@@ -217,7 +217,7 @@ class Scan(Constraint):
             raise ConstraintError.of({"order": order}, f"expected each of the sites 0 … {space.sites - 1} once.")
         self._in_order = self.order == sorted(self.order)
         self._plain, self._step = step, taking_four(step, cue is not None)
-        self.answers = Interned()
+        self.numbering = self.answers = Interned()
         # Per position, the cues seen so far and their numbers; one of None where the step looks at no answer.
         self._cues: list[dict[Hashable, int]] = [{} if cue else {None if not vectorised else 0: 0} for _ in self.order]
         self._shown: dict[Hashable, list[int]] = {}  # per answer, the numbers of its cues
@@ -235,10 +235,6 @@ class Scan(Constraint):
     def ready(self) -> bool:
         """Whether the states are known, which may depend on the answers' cues."""
         return self.cue is None or bool(self.answers.keys)
-
-    @property
-    def numbering(self) -> Interned:
-        return self.answers
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
