@@ -28,12 +28,12 @@ FENCE = re.compile(r"^(```.*?^```[ \t]*$)", re.M | re.S)
 
 def copied() -> dict[str, str]:
     """What of the repository is a page, and where."""
-    scripts = sorted((ROOT / "examples").glob("*.py"))
+    scripts = [path.relative_to(ROOT) for path in sorted((ROOT / "examples").rglob("*.py"))]
     return {
         "CONTRIBUTING.md": "contributing.md",
         "CHANGELOG.md": "changelog.md",
         "examples/README.md": "examples/index.md",
-    } | {f"examples/{path.name}": f"examples/{path.stem}.md" for path in scripts}
+    } | {str(path): str(path.with_suffix(".md")) for path in scripts}
 
 
 def as_page(path: Path) -> str:
@@ -44,7 +44,7 @@ def as_page(path: Path) -> str:
     words = ast.get_docstring(ast.parse(text)) or ""
     code = text.split('"""', 2)[2].strip() if words else text.strip()
     title = path.stem.replace("_", " ").capitalize()
-    return f'# {title}\n\n{words}\n\n```python title="examples/{path.name}"\n{code}\n```\n'
+    return f'# {title}\n\n{words}\n\n```python title="{path.relative_to(ROOT)}"\n{code}\n```\n'
 
 
 def relinked(markdown: str, source: str, page: str) -> str:

@@ -1,4 +1,4 @@
-"""The worked examples of docs/extending.md: complete files that pass what the library's own parts must pass."""
+"""The worked examples in examples/extending: complete files that pass what the library's own parts must pass."""
 
 from __future__ import annotations
 
@@ -31,20 +31,19 @@ from softground.tasks.sdsp import Differences, Intervals
 from softground.training import Moment
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r'^```python title="([^"]+)"\n(.*?)^```', PAGE, re.M | re.S))
+FOLDER = ROOT / "examples" / "extending"
+FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.py"))}
 REGISTRIES = (sg.kernels.KERNELS, sg.schedules.SCHEDULES, sg.training.OBJECTIVES, sg.tasks.TASKS)
 Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture
-def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Run a file of the page and its doctests; names that it registers are forgotten afterwards."""
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Run a file and its doctests; the names it registers are removed afterwards."""
     before = [dict(registry) for registry in REGISTRIES]
 
     def loader(title: str) -> ModuleType:
-        path = tmp_path / title
-        path.write_text(FILES[title], encoding="utf-8")
+        path = FOLDER / title
         spec = importlib.util.spec_from_file_location(path.stem, path)
         assert spec is not None
         assert spec.loader is not None
@@ -152,7 +151,7 @@ def test_the_task_takes_few_lines() -> None:
     assert len([line for line in body.splitlines() if line.strip()]) <= 15
 
 
-# What is added where, besides the new file: the room that exports it, and its row in the table of proofs.
+# What is added where, besides the new file: the room that exports it, and its row in the table of checks.
 ROWS = {
     "redraw.py": ("kernels", "Redraw", "Kernel", "lambda: Redraw(TABLE, FAMILY)", "SUM", "kernel"),
     "missing.py": ("inverses", "Missing", "Inverse", "lambda: Missing(MIXED.rule)", "MIXED", "inverse"),
@@ -170,7 +169,7 @@ REGISTRY_HOMES = {
 
 
 def inside(code: str) -> str:
-    """A file of the page as it stands in the package: each name is imported from the file that has it."""
+    """A file as it stands in the package: each name is imported from the file that has it."""
 
     def home(room: str, name: str) -> str:
         offered = getattr(import_module(f"softground.{room}".rstrip(".")), name)
@@ -208,7 +207,7 @@ TESTED += ["not keeps_its_bases_word or " + " or ".join(part for _, part, *_ in 
 
 
 @pytest.mark.slow
-def test_a_new_part_touches_what_the_page_says(tmp_path: Path) -> None:
+def test_a_new_part_touches_what_the_guide_says(tmp_path: Path) -> None:
     """All of them in a copy of the library: two edits for a part, one for a task; then everything holds and trains."""
     for folder in ("src", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.egg-info"))

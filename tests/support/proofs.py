@@ -1,4 +1,4 @@
-"""The table of proofs: one row for each kernel, inverse, teacher, schedule, space, constraint, projection and move.
+"""The table of checks: one row for each kernel, inverse, teacher, schedule, space, constraint, projection and move.
 
 The paper's baselines, which papers.li2023 registers, have rows too.
 
@@ -188,6 +188,7 @@ TABLES: dict[type, dict[type, tuple[Any, ...]]] = {
     Schedule: {
         baselines.CodeLinear: (baselines.CodeLinear, SUM, "schedules::the_codes_schedules_are_its_updates"),
         baselines.CodeLogarithmic: (baselines.CodeLogarithmic, SUM, "schedules::the_codes_schedules_are_its_updates"),
+        schedules.Auto: (schedules.Auto, SUM, "schedules::constant_formula"),
         schedules.Constant: (schedules.Constant, SUM, "schedules::constant_formula"),
         schedules.Exponential: (schedules.Exponential, SUM, "schedules::exponential_formula"),
         schedules.Linear: (schedules.Linear, SUM, "schedules::linear_formula"),
