@@ -33,7 +33,7 @@ from .learner.datasets import data_with_tasks
 from .learner.plan import Augment
 from .learner.settings import Mode
 from .model import Model, load
-from .networks import default_network
+from .networks import Ensemble, default_network
 from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Family, Task, as_task
@@ -218,7 +218,14 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
             return [replace(s, terms=[*s.terms, *weights], **kept) for s in self._stages(task)]
 
         made = not isinstance(self.network, nn.Module)
-        free = made and self.stages is None and self.scaled is None and not self.noise and not labelled
+        free = (
+            made
+            and not isinstance(self.network_, Ensemble)
+            and self.stages is None
+            and self.scaled is None
+            and not self.noise
+            and not labelled
+        )
         given: dict[str, Any] = {name: getattr(self, name) for name in PASSED_ON}
         given |= {"restarts": 2 * free if self.restarts is None else self.restarts, "again": network if made else None}
         self.learner_ = Learner(task, self.network_, stages, **given)

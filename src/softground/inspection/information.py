@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..task import Task
-from ..training.information import MOST, left_open, spread
+from ..training.information import left_open, spread
 from ..walks.time_limit import TimeLimit
 from .support import Support
 from .symbols import RenamableSymbols
@@ -43,7 +43,7 @@ def share_told(task: Task, declared: Support | None, answers: Sequence[object] |
         return None
     else:
         y = task.constraint.encode(list(answers))
-        left = float(left_open(task, y[spread(len(y), MOST)]).mean())
+        left = float(left_open(task, y[spread(len(y), ROWS)]).mean())
     each = torch.unique(y, dim=0, return_counts=True)[1].double()
     told = float(torch.special.entr(each / each.sum()).sum())
     if left is None:

@@ -56,7 +56,7 @@ def chosen(learner: Plan, train: list[Part], kept: Mapping[str, Any] | None) -> 
     if not all(part.task.space.categorical for part in train):
         ways, reason = ["plain"], "the symbols are real numbers"
     elif not all(part.task.inverse.exact for part in train):
-        ways, reason = ["scaled", "plain", "annealed"], "S_y has no law to anneal by"
+        ways, reason = ["scaled", "plain"], "S_y has no law to anneal by"
     else:
         each = [(len(part.y), *told(part.task, part.y, part.data.known)) for part in train]
         nats, all_nats = (sum(one[0] * one[k] for one in each) / sum(one[0] for one in each) for k in (1, 2))

@@ -20,11 +20,10 @@ from ..target import Target
 from ..task import Task
 from .usage import columns
 
-MOST = 1024  # examples that are looked at
-ROWS = 128  # at a time
+ROWS, SITES = 64, 2**13  # examples that are looked at at least, and at a time; sites at most beyond that
 
 
-def spread(count: int, most: int = MOST) -> Tensor:
+def spread(count: int, most: int) -> Tensor:
     """The numbers of at most so many examples, evenly spread."""
     return torch.arange(count)[:: max(1, math.ceil(count / most))]
 
@@ -41,7 +40,7 @@ def left_open(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
 
 def told(task: Task, y: Tensor, known: Tensor | None = None) -> tuple[float, float]:
     """τ, and log |Z|, in nats."""
-    rows = spread(len(y)).to(y.device)
+    rows = spread(len(y), max(ROWS, SITES // task.space.sites)).to(y.device)
     known = None if known is None else known[rows]
     log_sizes = torch.tensor(task.space.sizes, dtype=torch.double, device=y.device).log()
     states = (log_sizes * (torch.ones_like(log_sizes) if known is None else (known < 0).double().mean(0))).sum()
