@@ -27,7 +27,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("both")
     with pytest.raises(Stop):
         distributed_worker.run(folder / "one", 9)
-    command = ["train", "hwf", *SMALL, "--out", str(folder / "command" / "run")]
+    command = ["train", "hwf", *SMALL, "--restarts", "0", "--out", str(folder / "command" / "run")]
     script = str(HERE / "distributed_worker.py")
     processes = process(*TORCHRUN, script, str(folder), *command, module="torch.distributed.run")
     output, errors = processes.communicate(timeout=240)

@@ -39,7 +39,8 @@ from .trained_part import TrainedPart
 
 _Batch = tuple[Any, Tensor | None, Tensor, Tensor, Tensor]  # a belief, known symbols, answers, weights, explained
 RHO, RARE = 0.15, 0.2
-WRONG, EVEN, MET = 0.35, 1.5, 20  # most answers that may be bad, how evenly, and examples of a symbol that tell
+WRONG, EVEN = 0.35, 1.5  # most answers that may be bad, and how evenly
+MET, OFTEN = 20, 0.5  # examples of a symbol that tell: so many, and no more than this share of all
 ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
 SHOWN = 6  # symbols in a sentence
 
@@ -98,8 +99,11 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
         said = f"The network hardly ever reads {shown}, though the answers leave room for it: symbols are merged."
         failures.append(Failure("unused", {"symbols": len(rare), "of": len(names)}, said))
     if all(part.task.inverse.exact for part in parts):
+        examples = total(counts.new_tensor(float(sum(len(y) for each in read for _, _, y, *_ in each.batches))))
         bad, seen = float(missed.sum() / met.sum().clamp(min=1)), met >= MET
-        spread_evenly = bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all())
+        # Symbols that most examples show tell nothing of where readings fail.
+        tells = bool((met <= OFTEN * examples.to(met)).all())
+        spread_evenly = tells and bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all())
         shares = dict(zip(names, used.unbind(), strict=True))
         sums = total(torch.stack([each.sums(shares, spread_evenly) for each in read]).sum(0)).tolist()
         loss, nothing = (value / max(sums[2], 1e-9) for value in sums[:2])
