@@ -1,10 +1,8 @@
 """What identifies a run: settings, data and rule, as ``config.json`` keeps them; and how another run differs.
 
-The live parts of a run are described as plain JSON, the same in every process: an object by its class and by what it
-was made with, a dataclass by its fields (except those with ``repr=False``), any other by the parameters of its
-constructor that it keeps under their names. Functions are described by their names and by the values they close over,
-networks by their structure, optimisers by their hyper-parameters, arrays by a digest. No addresses, no ids, no order of
-sets.
+A part of a run is described by its class and by the parameters of its constructor that it keeps under their names (a
+dataclass: its fields, except those with ``repr=False``), a function by its name alone, a network by its structure, an
+optimiser by what all its parameters share, an array by a digest.
 
 >>> from softground.schedules import Exponential
 >>> describe(Exponential(1.0, 0.9))
@@ -24,8 +22,7 @@ import hashlib
 import inspect
 import json
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -55,8 +52,6 @@ from .stage import make_optimizer
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-LONG = 400  # characters of a text, or items of a list, that are kept as they are
-PROGRESS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9)  # where a learning rate's factor is evaluated
 STATES, ANSWERS, KNOWN = 256, 8, 32  # that identify a rule
 PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow to compare
 SHOWN = 80  # characters of a value in a message
@@ -78,14 +73,14 @@ def settings(learner: Plan) -> Json:
         "precision": learner.precision,
         "network": describe(learner.network),
         "space": each({shape: made_with(task.space) for shape, task in tasks.items()}),
-        "inverse": each({shape: task.inverse for shape, task in tasks.items()}),
+        "inverse": each({shape: describe(task.inverse) for shape, task in tasks.items()}),
         "stages": {
             stage.name: {
                 "number": number,
                 "objective": each({shape: stages[number].objective for shape, stages in learner.staged.items()}),
                 "epochs": stage.epochs,
                 "optimizer": describe(make_optimizer(stage, learner.network.parameters())),
-                "learning_rate": describe(_described_rate(stage.learning_rate)),
+                "learning_rate": describe(stage.learning_rate),
                 "keep": stage.keep,
                 "patience": stage.patience,
                 "batch_size": stage.batch_size,
@@ -98,14 +93,12 @@ def settings(learner: Plan) -> Json:
     } | ({"tensor_cores": cores} if cores else {})
 
 
-def describe(value: object, inside: tuple[int, ...] = ()) -> Any:
-    """``value`` as JSON; of a space or a rule its class. ``inside`` are the ids of what it is a part of."""
+def describe(value: object) -> Any:
+    """``value`` as JSON: what is plain as it is, any other object by its class and its parameters."""
     name = type(value).__qualname__
     match value:
-        case None | bool() | int():
+        case None | bool() | int() | str():
             return value
-        case str():
-            return _short(value)
         case float():
             return value if math.isfinite(value) else str(value)
         case np.generic():
@@ -113,81 +106,34 @@ def describe(value: object, inside: tuple[int, ...] = ()) -> Any:
         case np.ndarray() if value.dtype != object:
             return describe(torch.from_numpy(np.ascontiguousarray(value)))
         case Tensor():
-            digest = {"shape": list(value.shape), "sha256": tensor_digest(value)[:16]}
-            return describe(value.item()) if value.numel() == 1 else digest
-        case type() | torch.dtype() | torch.device():
-            return getattr(value, "__qualname__", str(value))
+            return {"shape": list(value.shape), "sha256": tensor_digest(value)[:16]}
+        case Mapping():
+            return {str(key): describe(one) for key, one in value.items()}
+        case list() | tuple() | range():
+            return [describe(one) for one in value]
+        case set() | frozenset():
+            return sorted((describe(one) for one in value), key=repr)
         case Space() | Constraint():
             return name
         case nn.Module():
             weights = sum(p.numel() for p in value.parameters() if not is_lazy(p))
-            return {"class": name, "parameters": weights, "structure": _short(str(value))}
-    if id(value) in inside:
-        return "…"
-
-    def each(parts: Mapping[Any, object]) -> Json:
-        return {str(part): describe(one, (*inside, id(value))) for part, one in parts.items()}
-
-    match value:
-        case Mapping():
-            return each(value)
-        case list() | tuple() | range() if len(value) <= LONG:
-            return [*each(dict(enumerate(value))).values()]
-        case set() | frozenset():
-            return sorted(each(dict(enumerate(value))).values(), key=repr)
-        case Optimizer():
-            groups = [{"parameters": len(group["params"])} | each(_switched_on(group)) for group in value.param_groups]
-            return {"class": name} | (groups[0] if len(groups) == 1 else {"groups": groups})
-    kept = made_with(value)
-    name = str(kept.pop("class"))
-    if inspect.isroutine(value):
-        return {"class": name} | each(kept) if kept else name
-    if not kept and getattr(type(value), "__repr__", None) is not object.__repr__:
-        return _short(repr(value))
-    return {"class": name} | each(kept)
+            return {"class": name, "parameters": weights, "structure": str(value)}
+        case Optimizer():  # without what is off: a newer torch may have more of it
+            on = {n: v for n, v in value.defaults.items() if v is not None and v is not False}
+            return {"class": name} | describe(on)
+    if isinstance(value, type) or inspect.isroutine(value):
+        return value.__qualname__
+    kept = made_with(value) if hasattr(value, "__dict__") else {}
+    return repr(value) if len(kept) < 2 and type(value).__repr__ is not object.__repr__ else kept
 
 
 def made_with(value: object) -> Json:
-    """An object's class and what it was made with; of a function its name and the values that it closes over."""
-    kind = type(value)
-    if inspect.isroutine(value):
-        owner = getattr(value, "__self__", None)
-        of = {"of": owner} if owner is not None and not inspect.ismodule(owner) else {}
-        python = inspect.isfunction(value) or inspect.ismethod(value)
-        closed = inspect.getclosurevars(value).nonlocals if python else {}
-        return {"class": getattr(value, "__qualname__", kind.__qualname__)} | dict(closed) | of
-    if isinstance(value, partial):
-        return {"class": "partial", "of": value.func, "arguments": value.args} | value.keywords
+    """An object's class, and the parameters of its constructor that it keeps under their names."""
     if dataclasses.is_dataclass(value):
-        kept = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value) if f.init and f.repr}
+        names = [f.name for f in dataclasses.fields(value) if f.init and f.repr]
     else:
-        try:
-            parameters: Iterable[str] = inspect.signature(kind).parameters
-        except (TypeError, ValueError):
-            parameters = ()
-        own = getattr(value, "__dict__", {})
-        kept = {name: own[name] for name in parameters if name in own and not name.startswith("_")}
-    return {"class": kind.__qualname__} | kept
-
-
-def _switched_on(group: Mapping[str, object]) -> Json:
-    """An optimiser's hyper-parameters, those that are off aside: a newer torch may have more of them."""
-    return {name: v for name, v in group.items() if name != "params" and v is not None and v is not False}
-
-
-def _described_rate(rate: Callable[[float], float] | None) -> object:
-    """A learning rate's factor: a dataclass as it is, any other function by its values at some points."""
-    if rate is None or dataclasses.is_dataclass(rate):
-        return rate
-    return {"class": type(rate).__qualname__, "at": {progress: rate(progress) for progress in PROGRESS}}
-
-
-def _short(text: str) -> str:
-    """A text without addresses, or the digest of a long one."""
-    text = re.sub(r" at 0x[0-9a-fA-F]+", "", text)
-    if len(text) <= LONG:
-        return text
-    return f"{text[:40]}… ({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
+        names = list(inspect.signature(type(value)).parameters)
+    return {"class": type(value).__qualname__} | {n: describe(v) for n, v in vars(value).items() if n in names}
 
 
 def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = None) -> Json:
