@@ -41,7 +41,7 @@ def noisy(task: Task, count: int = 400, share: float = 0.2) -> tuple[Examples, T
 def meant(task: Task, belief: Any, y: Tensor, known: Tensor | None = None) -> Tensor:
     """How probably each answer is meant, for a task whose law is known."""
     noise = Noise(LEVEL).begin(TrainingSet(task, y, known))
-    return noise.meant(task, belief, y, torch.arange(len(y)), LEVEL, None)
+    return noise.meant(task, belief, y, torch.arange(len(y)), LEVEL)
 
 
 def mixture(task: Task, belief: Any, y: list[Any], known: Tensor | None = None) -> Tensor:
@@ -125,25 +125,11 @@ def test_parts_speak_as_if_every_site_spoke_once() -> None:
         assert float(found[row]) == pytest.approx((1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
 
 
-def test_each_example_is_weighed_by_its_own_chain() -> None:
-    """Where no law is known, M is P(z|x) over the reading's, z being where the example's chain stands."""
-    task = addition(tabulated=False)
-    y, index = task.constraint.encode([3, 4, 5, 3]), torch.tensor([2, 0])
-    belief = task.space.belief(torch.randn(2, 3, DIGITS, dtype=torch.float64))
-    lesson = Lesson(SoftenedGrounding(kernel("guided", task), Constant(1.0)), task, y, terms=[Noise(LEVEL)])
-    chains = lesson.memory["chains"][index]
-    found = lesson.loss(belief, index).figures["meant"]
-    odds = (belief.log_prob(chains) - belief.log_prob(belief.mode())).exp() / 0.1
-    assert torch.allclose(found, (1 - LEVEL) * odds / ((1 - LEVEL) * odds + LEVEL))
-
-
-@pytest.mark.parametrize(("level", "tabulated"), [("learn", True), (0.2, True), ("learn", False)])
-def test_wrong_answers_are_found(level: Any, tabulated: bool) -> None:
-    task = addition(tabulated=tabulated)
+@pytest.mark.parametrize(("level", "name", "steps"), [("learn", "exact", 1), (0.2, "exact", 1), ("learn", "guided", 4)])
+def test_wrong_answers_are_found(level: Any, name: str, steps: int) -> None:
+    task = addition()
     data, wrong = noisy(task, 1500)
-    objective = SoftenedGrounding(
-        kernel("exact" if tabulated else "guided", task), Constant(1.0), steps=1 if tabulated else 4
-    )
+    objective = SoftenedGrounding(kernel(name, task), Constant(1.0), steps=steps)
     learner = make_learner(task, [Stage("I", objective, 8, adam)], noise=level)
     learner.fit(data, examples(task, 100, seed=9))
     found = {one.example for one in learner.suspects_}
@@ -163,7 +149,7 @@ def test_wrong_answers_are_found(level: Any, tabulated: bool) -> None:
 
 
 def run(folder: Path, stop: int | None = None, resume: bool = False, noise: Any = "learn") -> Learner:
-    task = addition(tabulated=False)
+    task = addition()
     stages = [
         Stage("I", SoftenedGrounding(kernel("guided", task), Constant(1.0)), 2, adam),
         Stage("II", SoftenedGrounding(kernel("collapsed", task), Constant(0.5)), 2, adam),
@@ -218,8 +204,10 @@ def test_levels_that_are_none_are_refused(level: Any) -> None:
 
 def test_what_no_probability_is_known_for_is_refused() -> None:
     task = addition(tabulated=False)
-    with pytest.raises(LearnerError, match="does not know the law on S_y, and this teacher has no chains"):
-        make_learner(task, [Stage("II", ZeroDegree(), 1, adam)], noise=0.1).fit(examples(task, 32))
+    chains = SoftenedGrounding(kernel("guided", task), Constant(1.0))
+    for teacher in (chains, ZeroDegree()):
+        with pytest.raises(LearnerError, match="does not know the law on S_y"):
+            make_learner(task, [Stage("I", teacher, 1, adam)], noise=0.1).fit(examples(task, 32))
     real = REALS[0].rule
     reals = Task(real.space, real)
     with pytest.raises(LearnerError, match="needs symbols"):

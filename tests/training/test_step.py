@@ -412,7 +412,7 @@ def same(one: Learner, other: Learner) -> bool:
 def test_learners_with_the_same_stages_share_nothing(name: str) -> None:
     task = addition(tabulated=name != "open")
 
-    more = {} if name == "open" else {"noise": 0.1}  # Stage II has no chains, and this rule no law
+    more = {} if name == "open" else {"noise": 0.1}  # that rule has no exact law
 
     def stages() -> list[sg.Stage]:
         teacher = {"semantic": sg.training.SemanticLoss(), "open": SoftenedGrounding()}.get(name)

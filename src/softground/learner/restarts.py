@@ -136,8 +136,8 @@ class _Read:
             y, known = part.y[index], None if data.known is None else data.known[index]
             informed = belief if known is None else belief.given(known)
             explained, weight = self.task.feasible(mode := informed.mode(), y), torch.ones(len(y), device=data.device)
-            if noise is not None and noise.lawful:
-                weight = noise.meant(self.task, informed, y, index, noise.at(history), None)
+            if noise is not None:
+                weight = noise.meant(self.task, informed, y, index, noise.at(history))
             used, sites = readings(belief, known, self.where, len(space.symbols))
             shown = torch.zeros(len(y), len(space.symbols), device=data.device)
             shown = shown.scatter(1, self.where[torch.arange(space.sites, device=data.device), mode], 1.0)

@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shutil import rmtree
 
-import torch
-
 from ..constraints.relations import in_words
 from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..figures import flat_names, results
@@ -24,9 +22,7 @@ from ..inverses.base import solver_behind
 from ..preparing import reporter
 from ..runs.checkpoint import load
 from ..runs.folder import METRICS, RunFolder, environment, plain
-from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.noise import Noise
-from ..training.step import CHAINS
 from .datasets import Part
 from .device import everyone
 from .evaluation import Reading, all_figures, beliefs, constrained_figures, read_part, reliability_of, symbol_figures
@@ -220,13 +216,9 @@ def _suspects(part: TrainedPart, history: Sequence[Record]) -> list[Suspect]:
     if noise is None:  # no stage has learnt from answers
         return found
     level = noise.at(history)
-    chains, waiting = (part.remembered(name) for name in (CHAINS, WAITING))
     for index, belief in beliefs(task.space, part.network, train, train.known):
         z = belief.mode()
-        own = None if chains is None else chains[index]
-        meant = noise.meant(task, belief, part.y[index], index, level, own)
-        if waiting is not None and not noise.lawful:  # then there is no chain to judge by
-            meant = torch.where(waiting[index] == WAITS, 1.0, torch.where(waiting[index] == EMPTY, 0.0, meant))
+        meant = noise.meant(task, belief, part.y[index], index, level)
         doubtful = (meant < LIKELY).nonzero().flatten()
         answers = task.computed(z[doubtful]) or [None] * len(doubtful)
         for row, reading, gives in zip(doubtful.tolist(), task.space.decode(z[doubtful]), answers, strict=True):

@@ -15,12 +15,9 @@ given, or learnt: the share of examples in the epoch before whose answer the net
 from 0.01 to 0.5, and 0.1 in the first epoch. That is EM with hard assignments. The mean of 1 − w, EM's own update,
 falls short: a network that is not yet sure takes wrong answers for its own doubts, and goes on learning them.
 
-M is exact where the law on S_y is known. Elsewhere it is **approximated**. For a rule of parts
-(:mod:`softground.inverses.composite`), log M and log R are sums over the parts, divided by how many of them touch a
-site on average: as if every site spoke once. For other rules M is :math:`P(z|x) / P(\hat z|x)`, with z where the
-example's chain stands and ẑ what the network reads: 1 where it reads z, and near 0 once it is sure of something else. R
-is then the share of the training examples (where several processes train, of each one's own) that have the answer y, at
-most 0.1.
+M is exact where the law on S_y is known. For a rule of parts (:mod:`softground.inverses.composite`) it is
+**approximated**: log M and log R are sums over the parts, divided by how many of them touch a site on average, as if
+every site spoke once. Other rules are refused.
 
 References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
 G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
@@ -41,14 +38,12 @@ from ..errors import LearnerError
 from ..inverses.composite import composite
 from ..target import Target
 from ..task import Task
-from .first_states import WAITING
-from .step import CHAINS, Batch, Moment, Teacher, Term, TrainingSet
+from .step import Batch, Moment, Teacher, Term, TrainingSet
 
 ROWS = 512  # examples whose share of all readings is found at a time
 Level = float | Literal["learn"]
 FIRST = 0.1  # where a learnt ε begins
 BOUNDS = 0.01, 0.5  # of a learnt ε
-COMMON = 0.1  # R at most, where the law is not known: an answer that all examples have would say nothing
 
 
 def check_level(level: object) -> Level:
@@ -69,7 +64,6 @@ class Noise(Term):
     """
 
     level: Level
-    lawful: bool = field(default=False, repr=False, compare=False)  # whether M is known, if only part by part
     overlap: float = field(default=1.0, repr=False, compare=False)  # parts of the rule that touch a site, on average
     log_reference: Tensor | None = field(default=None, repr=False, compare=False)  # log R of each example
 
@@ -87,29 +81,22 @@ class Noise(Term):
             )
         # A whole law counts every site once, laws of parts as often as parts touch it.
         whole, parts = task.inverse.exact, composite(task.constraint, task.inverse)
-        if whole or parts.exact:
-            touching = torch.ones(task.space.sites) if whole else parts.touching(task.space.sites)
-            overlap = float(touching.sum() / (touching > 0).sum())
-            return self._with_law(train, touching, replace(self, lawful=True, overlap=overlap))
-        if CHAINS not in train.memory:
+        if not (whole or parts.exact):
             raise LearnerError.of(
                 {"noise": self.level},
-                f", and nothing tells how probable answers are: {task.inverse!r} does not "
-                "know the law on S_y, and this teacher has no chains. Use a table, a listing or a scan, or "
-                "SoftenedGrounding.",
+                f", and nothing tells how probable answers are: {task.inverse!r} does not know the law on S_y. Use a "
+                "table, a listing or a scan, or give no noise level.",
             )
-        _, place, count = y.unique(dim=0, return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
-        return replace(self, log_reference=(count[place].double() / len(y)).clamp(max=COMMON).log())
-
-    def _with_law(self, train: TrainingSet, touching: Tensor, term: Noise) -> Noise:
-        space, y, shares = train.task.space, train.y, []
+        touching = torch.ones(task.space.sites) if whole else parts.touching(task.space.sites)
+        term = replace(self, overlap=float(touching.sum() / (touching > 0).sum()))
+        space, shares = task.space, []
         choices = [space.outputs if space.readings == "all" else size for size in space.sizes]
         each = (torch.tensor(choices).double().log() * touching).to(y.device)
         for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
             weights, free = space.uniform(len(rows), y.device), each.sum()
             if train.known is not None:
                 weights, free = weights.given(train.known[rows]), (each * (train.known[rows] < 0)).sum(1)
-            shares.append(term._log_mass(train.task, Target(weights, y[rows], 1.0)) - free / term.overlap)
+            shares.append(term._log_mass(task, Target(weights, y[rows], 1.0)) - free / term.overlap)
         return replace(term, log_reference=torch.cat(shares))
 
     def _log_mass(self, task: Task, target: Target[Any]) -> Tensor:
@@ -128,22 +115,14 @@ class Noise(Term):
         return {"noise": self.at(moment.history)}
 
     def weigh(self, batch: Batch) -> None:
-        chains, waiting = batch.memory.get(CHAINS), batch.memory.get(WAITING)
-        z = None if chains is None else chains[batch.index]
-        meant = self.meant(batch.task, batch.informed, batch.y, batch.index, self.at(batch.moment.history), z)
+        meant = self.meant(batch.task, batch.informed, batch.y, batch.index, self.at(batch.moment.history))
         batch.scale(meant)
-        unclear = waiting is not None and not self.lawful  # of those that wait nothing is known yet
-        batch.figures["meant"] = meant[waiting[batch.index] == 0] if unclear else meant  # type: ignore[index]
+        batch.figures["meant"] = meant
 
-    def meant(self, task: Task, belief: Any, y: Tensor, index: Tensor, level: float, z: Tensor | None) -> Tensor:
-        """w for the examples in the rows ``index``, whose chains stand at ``z`` where there are any: ``[batch]``."""
+    def meant(self, task: Task, belief: Any, y: Tensor, index: Tensor, level: float) -> Tensor:
+        """w for the examples in the rows ``index``: ``[batch]``."""
         assert self.log_reference is not None
         with torch.no_grad():
-            if self.lawful:
-                mass = self._log_mass(task, Target(belief, y, 1.0))
-            else:
-                assert z is not None
-                mass = belief.log_prob(z) - belief.log_prob(belief.mode())
-            reference = self.log_reference[index]
+            mass, reference = self._log_mass(task, Target(belief, y, 1.0)), self.log_reference[index]
             meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
             return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant
