@@ -25,6 +25,7 @@ _SCOUTS = (
 )
 _PAPERS = "In softground's repository, python -m papers.li2023 trains, resumes and predicts with it."
 
+_LOGGERS = "Use --logger tensorboard; in Python Learner(…, fabric=Fabric(loggers=[…])) takes any logger of Lightning."
 _BOARDS = "Boards of 9×9 are learnt group by group, without chains: use --objective parts, as the preset best does."
 _CLUSTER = """On other machines, solver queries go through joblib, from Python:
     client = distributed.Client("tcp://HOST:8786")
@@ -86,6 +87,8 @@ MEMBERS: dict[tuple[str, str], str] = {
     ("network", "prototype"): _PROTOTYPE,
     ("unexplained", "weigh"): "Use unexplained='drop', which trains without these examples.",
     ("usage", "estimated"): "Give the shares of the symbols, or 'uniform'.",
+    ("logger", "mlflow"): _LOGGERS,
+    ("logger", "wandb"): _LOGGERS,
     ("task", "mnlogic"): "Start from examples/clauses.py, which learns from clauses.",
     ("task", "mnmath"): "Start from examples/mnmath.py, which has its rule and data.",
     ("task", "visudo"): "Use validity with --boards both, whose boards are also valid or not.",

@@ -25,9 +25,8 @@ class Place:
     """Where to train; auto takes a GPU if there is one."""
     deterministic: bool = False
     """On a GPU: algorithms that give the same bits each time (slower; torch warns if it has none). CPUs always do."""
-    logger: Literal["tensorboard", "wandb", "mlflow"] | None = None
-    """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard), or to Weights & Biases or
-    MLflow (needs that package and lightning)."""
+    logger: Literal["tensorboard"] | None = None
+    """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
     solver_workers: int | None = None
     """Processes for the inverses z3 and cpsat (default: 1, the run's own)."""
     solver_limit: float | None = None

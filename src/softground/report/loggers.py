@@ -1,6 +1,6 @@
-"""Metrics for Fabric's loggers: TensorBoard, Weights & Biases, MLflow, and any other that Lightning has.
+"""Metrics for Fabric's loggers, any that Lightning has.
 
-``Learner(…, fabric=Fabric(loggers=[…]))`` logs to all of them; ``--logger NAME`` makes one of them. The step of an
+``Learner(…, fabric=Fabric(loggers=[…]))`` logs to all of them; ``--logger tensorboard`` makes one. The step of an
 epoch's numbers is the epoch through all stages.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+from lightning_fabric.loggers.tensorboard import TensorBoardLogger
 
 from ..errors import SoftgroundError
 from ..figures import Figure
@@ -20,10 +20,6 @@ from ..learner.observers import Observer, together
 from ..preparing import hushed
 from .progress import Display
 from .words import flat, is_number
-
-HOMES = ("lightning", "pytorch_lightning")  # either package has the loggers of wandb and mlflow
-FOLDERS = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlruns"}  # in the run folder
-PROJECT = "softground"
 
 
 def scalars(record: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -76,43 +72,22 @@ def shown(observer: Observer | None, quiet: bool, loggers: Sequence[object] = ()
         yield observer if display is None else together(observer, display)
 
 
-def missing(name: str) -> list[str]:
-    """The packages of a logger that are not installed."""
-    package = [] if find_spec(name) else [name]
-    return package if name == "tensorboard" or any(find_spec(home) for home in HOMES) else [*package, "lightning"]
-
-
 def require(place: Any) -> None:
-    """Say what to do where packages of the logs that a run is to write are not installed."""
-    if place.logger and (packages := missing(place.logger)):
+    """Say what to do where TensorBoard is not installed and a run is to write its log."""
+    if place.logger and not find_spec("tensorboard"):
         raise SoftgroundError.of(
             {"logger": place.logger},
-            f", and {' and '.join(packages)} cannot be imported: "
-            f"pip install {' '.join(packages)}; or go without, since report.html shows the same curves.",
+            ", and tensorboard cannot be imported: pip install tensorboard; or go without, since report.html shows the "
+            "same curves.",
         )
 
 
 def logs(place: Any, folder: Any, settings: Mapping[str, Any] | None) -> Any:
-    """An observer that writes the logs that a run is to write; on a machine without the packages it goes on without."""
-    if not place.logger or missing(place.logger):
+    """An observer that writes the log that a run is to write; on a machine without TensorBoard it goes on without."""
+    if not place.logger or not find_spec("tensorboard"):
         return None
-    return Logged([_made(place.logger, folder.path)], settings)
-
-
-def _made(name: str, path: Path) -> Any:
-    """The logger of this name; wandb's own environment variables say where it sends what it is given."""
-    where = path / FOLDERS[name]
+    where = folder.path / "tensorboard"
     if where.is_symlink():
         raise failure(where, "it is a link, which may lead out of the run folder", "Remove it")
-    if name == "tensorboard":
-        board = import_module("lightning_fabric.loggers").TensorBoardLogger
-        return board(str(path), name="", version=where.name, default_hp_metric=False, flush_secs=5)
-    home = next(home for home in HOMES if find_spec(home))
-    module = import_module("lightning.pytorch.loggers" if home == "lightning" else "pytorch_lightning.loggers")
-    run = path.resolve().name
-    try:
-        if name == "wandb":
-            return module.WandbLogger(project=PROJECT, name=run, save_dir=str(path))
-        return module.MLFlowLogger(PROJECT, run_name=run, save_dir=str(where))
-    except ModuleNotFoundError as error:  # a part of a package only
-        raise SoftgroundError.of({"logger": name}, f", which cannot be used here: {error}") from error
+    board = TensorBoardLogger(str(folder.path), name="", version=where.name, default_hp_metric=False, flush_secs=5)
+    return Logged([board], settings)
