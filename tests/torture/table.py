@@ -5,31 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import origin
+from .trials import trials
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "torture.json"
 PAGE = ROOT / "docs" / "torture.md"
-COMMAND = "python -m torture"
 BEGIN, END = "<!-- trials -->\n", "<!-- end of trials -->"
 
 
 def table(page: dict[str, Any]) -> str:
-    """One row a trial."""
-    lines = ["| what | must hold | tried | survived | beside |", "| --- | --- | --- | --- | --- |"]
-    for record in sorted(page.values(), key=lambda record: record["row"]):
-        counts = "not run | –" if "not_run" in record else f"{record['tried']:,} | {record['survived']:,}"
-        beside = record.get("not_run") or "; ".join(f"{name}: {_shown(v)}" for name, v in record["notes"].items())
-        lines.append(f"| {record['what']} | {record['must_hold']} | {counts} | {beside} |")
-    tried = [record for record in page.values() if "not_run" not in record]
-    if tried:
-        commands = ", ".join(f"`{command}`" for command in sorted({r.get("command", COMMAND) for r in tried}))
-        lines += ["", f"By {commands} {origin(tried)}."]
+    """One row per trial, in the words of the trial; the record holds commands, commits, machines and all figures."""
+    known, lines = trials(), ["| fault | expected | survived |", "| --- | --- | --- |"]
+    for key, record in sorted(page.items(), key=lambda item: item[1]["row"]):
+        what, must_hold = (
+            (known[key].what, known[key].must_hold) if key in known else (record["what"], record["must_hold"])
+        )
+        survived = f"{record['survived']:,} of {record['tried']:,}"
+        survived = f"not run: {record['not_run']}" if "not_run" in record else survived
+        lines.append(f"| {what} | {must_hold} | {survived} |")
     return "\n".join(lines) + "\n"
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def write(page: dict[str, Any]) -> None:

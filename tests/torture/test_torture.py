@@ -42,7 +42,7 @@ def test_what_cannot_run_here_says_why(capsys: pytest.CaptureFixture[str]) -> No
 
     record = attempt(Trial("gpu", 0, "a", "b", 5, 5, run), 5, 0)
     assert record["not_run"] == "there is no GPU"
-    assert "| a | b | not run | – | there is no GPU |" in table({"gpu": record})
+    assert "| a | b | not run: there is no GPU |" in table({"gpu": record})
 
 
 def test_the_page_shows_the_committed_figures() -> None:

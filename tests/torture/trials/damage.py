@@ -173,9 +173,8 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     key="damage",
     row=40,
-    what="checkpoints truncated, bit-flipped, overwritten, swapped, from another version",
-    must_hold="always the library's own error with the path, the reason and the remedy, or exactly what was saved; the "
-    "previous checkpoint still loads",
+    what="damaged, swapped and outdated checkpoints",
+    must_hold="loads exactly, or an error with path and remedy",
     full=10_000,
     short=300,
     run=run,

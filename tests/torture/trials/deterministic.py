@@ -85,8 +85,8 @@ def _epochs(run: Path) -> float:
 TRIAL = Trial(
     key="deterministic",
     row=85,
-    what="non-deterministic GPU kernels: `--deterministic` twice, on four tasks",
-    must_hold="the same bits twice; the cost is the time of an epoch with it over that without",
+    what="`--deterministic` twice on a GPU, four tasks",
+    must_hold="identical runs",
     full=4,
     short=1,
     run=run,

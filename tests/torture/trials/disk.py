@@ -202,8 +202,8 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     key="disk",
     row=70,
-    what="disk full (at any call, for good or once; real ones too), read-only folder, two processes on one run folder",
-    must_hold="a clear error, the last good state intact",
+    what="full disk, read-only folder, two processes in one folder",
+    must_hold="a clear error; the last good state intact",
     full=600,
     short=20,
     run=run,

@@ -188,8 +188,8 @@ def agree(formula: Formula, found: Any, expected: Pair | None) -> None:
 TRIAL = Trial(
     key="formulas",
     row=60,
-    what="fuzzed formulas: valid and malformed, up to length 999, zeros, huge numbers",
-    must_hold="none computes for over 10 ms, no uncaught exception, agreement with an independent evaluator",
+    what="fuzzed formulas, up to length 999",
+    must_hold="at most 10 ms, agrees with an independent evaluator",
     full=1_000_000,
     short=5_000,
     run=run,

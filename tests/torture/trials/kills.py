@@ -167,8 +167,8 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     key="kills",
     row=10,
-    what="`kill -9` at random moments of training, saving included, then resume",
-    must_hold="the same bits as an unbroken run",
+    what="`kill -9` at any moment, then resume",
+    must_hold="identical to an uninterrupted run",
     full=100,
     short=4,
     run=run,

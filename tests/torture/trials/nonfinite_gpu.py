@@ -27,7 +27,7 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     key="nonfinite_gpu",
     row=81,
-    what="the same on a GPU, where the answer about a batch is read one batch late",
+    what="the same on a GPU, which learns of a bad batch one batch late",
     must_hold="the same",
     full=120,
     short=21,

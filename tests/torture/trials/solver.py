@@ -145,8 +145,8 @@ def run(tally: Tally, count: int, seed: int, folder: Path) -> None:
 TRIAL = Trial(
     "solver",
     30,
-    "solver answers unknown, times out, hangs, is killed, runs out of memory (1, 10, 50 % of queries; real faults too)",
-    "no chain lost, none infeasible, all counted, the run ends; a hung worker delays it by at most its limit plus 2 s",
+    "a solver gives up, hangs or dies",
+    "no chain lost; a hang costs at most its limit plus 2 s",
     full=len(cases()),
     short=5,
     run=run,

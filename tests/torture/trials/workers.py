@@ -36,6 +36,4 @@ def run(tally: Tally, cases: int, seed: int, folder: Path) -> None:
             assert_same(trained(folder / str(number), seed, **settings), alone[settings["table"]])
 
 
-TRIAL = Trial(
-    "workers", 20, "worker count 1, 2, 4 and chunk sizes", "the same bits", full=len(SETTINGS), short=3, run=run
-)
+TRIAL = Trial("workers", 20, "1, 2 and 4 workers", "identical results", full=len(SETTINGS), short=3, run=run)
