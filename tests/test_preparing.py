@@ -16,7 +16,7 @@ from softground import preparing as seam
 from softground.inverses import Enumeration, Table, solutions, solved, table
 from softground.inverses import z3 as z3_file
 from softground.preparing import hushed, preparing, watched
-from softground.report import Display
+from softground.report.progress import Display
 
 
 class Terminal(io.StringIO):

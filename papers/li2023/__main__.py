@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code. softground's own commands know the paper's baselines here."""
     argv = sys.argv[1:] if argv is None else argv
     if argv and argv[0] in cli.COMMANDS:
-        return cli.main(argv)
+        return cli.main(argv, pages=False)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     return cli.politely(lambda: tyro.cli(Reproduce, prog=PROGRAM, args=argv, config=config).run(), PROGRAM)
 

@@ -30,8 +30,6 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from .errors import CheckpointError, Setting
 
 Json = dict[str, Any]
@@ -228,7 +226,9 @@ def typed(kind: Any, value: Any, name: str = "value") -> Any:
     match value:
         case _ if kind is Any:
             return value
-        case np.generic():
+        case _ if (
+            type(value).__module__ == "numpy" and value.shape == ()
+        ):  # a number of numpy's, which need not be here
             return typed(kind, value.item(), name)
         case _ if origin in (Union, types.UnionType):
             for part in parts:

@@ -11,8 +11,7 @@ from rich.console import Console
 
 from learner_cases import adam, addition, examples, make_learner
 from softground import Stage, grounding_stages
-from softground.report import Display, result_table
-from softground.report.progress import summary_line
+from softground.report.progress import Display, result_table, summary_line
 from softground.schedules import Constant
 from softground.training import ZeroDegree
 

@@ -19,7 +19,7 @@ hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 SHELL = "\n".join(block.code for path in WRITTEN for block in blocks(path) if block.language == "sh")
 LINES = sorted({" ".join(" ".join(words).split()) for words in COMMAND.findall(SHELL)})
 # Of the others, which need data, a machine or a reader that is not here, test_site compares the options with --help.
-ELSEWHERE = re.compile(r"DIR|HOST|\$|^solve|^open|^export|runs /|hwf …|--size 9")
+ELSEWHERE = re.compile(r"DIR|HOST|\$|^solve|^open|^export|runs /|hwf …|--size 9|receipts\.py")
 SMALL = {"train_size": 40, "test_size": 8, "image_size": 8, "length": 3}
 
 

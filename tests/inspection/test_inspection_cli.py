@@ -56,14 +56,11 @@ def test_both_presets_bring_their_kernels() -> None:
 
 
 def test_help_and_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["inspect", "sudoku", "--help"])
-    assert stop.value.code == 0
+    assert main(["inspect", "sudoku", "--help"]) == 0
     text = capsys.readouterr().out
-    for option in ("--size {4,9}", "--sample", "--seconds", "--json"):
+    for option in ("--size {4,9}", "--sample", "--seconds", "--help-all"):
         assert option in text
-    with pytest.raises(SystemExit):
-        main(["inspect"])
+    assert main(["inspect"]) == 0
     assert "sdsp" in capsys.readouterr().out
     assert main(["inspect", "hwf", "--sample", "0", "--length", "3", "--train-size", "16", "--test-size", "8"]) == 2
     assert "at least one answer" in capsys.readouterr().err

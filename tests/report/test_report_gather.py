@@ -18,8 +18,8 @@ from learner_cases import adam, addition, classifier, examples, kernel, make_lea
 from report_cases import findings
 from softground import Categorical, Examples, Learner, Program, Task, grounding_stages
 from softground.errors import CheckpointError
-from softground.report import gather
 from softground.report.findings import FINDINGS, Findings, look_at
+from softground.report.gathering import gather
 from softground.runs import RunFolder
 from softground.tasks.sdsp.graphs import random_graphs
 from softground.tasks.sudoku import sudoku_task

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from softground.runs.digests import config_digest, history_digest, rows_digest
+from softground.runs.digests import rows_digest
+from softground.runs.folder import config_digest, history_digest
 
 PLACES = torch.arange(7)
 COLUMNS = {

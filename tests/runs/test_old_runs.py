@@ -25,7 +25,7 @@ from softground.networks import IMAGE_NETWORKS
 from softground.networks.blueprint import LAYERS
 from softground.retired import MEMBERS, SETTINGS, Retired, Setting
 from softground.runs import RunFolder
-from softground.runs.digests import config_digest
+from softground.runs.folder import config_digest
 
 ROOT = Path(__file__).resolve().parents[2]
 OLD = ROOT / "tests" / "fixtures" / "old_runs"

@@ -15,8 +15,7 @@ import torch
 
 from softground.errors import CheckpointError
 from softground.runs import RunFolder, environment
-from softground.runs.digests import history_digest
-from softground.runs.folder import FORMAT, plain
+from softground.runs.folder import FORMAT, history_digest, plain
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from softground.cli import main
-from softground.report import Display
+from softground.report.progress import Display
 from softground.tasks.formulas.data import built_in
 
 # Formulas of length 5 have 11,664 states; 8×8 images are scikit-learn's own size.

@@ -9,9 +9,12 @@ import io
 import os
 import sys
 from collections.abc import Callable, Container, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any
+
+from ..errors import SoftgroundError
 
 # Exit codes beside 0 (done) and 1 (a bug of ours). The last: the reader of the output went away.
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
@@ -32,16 +35,22 @@ COMMANDS = {
 }
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
 NESTED = (*BY_TASK, "runs")  # commands that are one of several classes
+ALIASES = {"lr": "learning-rate", "bs": "batch-size", "wd": "weight-decay", "opt": "optimizer", "gpu": "device"}
+ALIASES |= dict.fromkeys(("n-epochs", "num-epochs", "max-epochs", "epoch"), "epochs")
+ALIASES |= dict.fromkeys(("o", "output", "output-dir", "save-dir"), "out") | dict.fromkeys(("model", "arch"), "network")
 HELP = """usage: softground COMMAND …    softground COMMAND --help says more    softground --version
 
 Teach networks to recognise symbols from rules instead of labels.
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code."""
+def main(argv: Sequence[str] | None = None, pages: bool = True) -> int:
+    """Run a command; returns its exit code.
+
+    Without ``pages``, help is made anew: for a program that has registered more than the pages of help name.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
-    return _part_company(politely(lambda: _run(args)))
+    return _part_company(politely(lambda: _run(args, pages)))
 
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
@@ -80,20 +89,25 @@ def _part_company(code: int) -> int:
     os._exit(code)
 
 
-def _run(args: list[str]) -> None:
-    if args[:1] in ([], ["-h"], ["--help"]):
+def _run(args: list[str], pages: bool) -> None:
+    if args[:1] in ([], ["-h"], ["--help"], ["--help-all"], ["help"]):
         return print(HELP, *(f"  {name:12}{summary}" for name, summary in COMMANDS.items()), sep="\n")
-    if args[:1] == ["--version"]:
+    if args[:1] in (["--version"], ["version"]):
         from .. import __version__
 
         return print(f"softground {__version__}")
-    from ..errors import SoftgroundError
-
     if hidden := [word for word in args if word.lstrip("-").startswith(("tyro-", "tyro_"))]:
         raise SoftgroundError(f"{hidden[0]} is not an option. softground completion SHELL prints completions.")
     name, *rest = args
     if name not in COMMANDS:
-        raise SoftgroundError(f"{name!r} was given; the commands are {', '.join(COMMANDS)}. See softground --help.")
+        near = get_close_matches(name, COMMANDS, 1)
+        meant = f"Did you mean softground {near[0]}? " if near else ""
+        raise SoftgroundError(f"There is no command {name!r}. {meant}The commands are {', '.join(COMMANDS)}.")
+    from .help import page_for
+
+    if pages and (page := page_for(args)) is not None:
+        return print(page)
+    rest = ["--help" if word == "--help-all" else word for word in rest]
     kind: Any = None
     gc.disable()  # modules stay: looking for garbage among them while they load would take a fifth of the time
     try:
@@ -116,19 +130,20 @@ def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]
     kind, prog, about = None, f"softground {name}", None if name not in NESTED else COMMANDS[name]
     known: Any = {}
     if name in BY_TASK:
-        from ..experiments.named import known_to
-        from ..tasks import TASKS
+        from ..experiments.named import kind_of, known_to
         from .given import expanded
         from .options import options_of, task_first
 
         rest = expanded(task_first(name, rest))
         if rest[0] != "--help":  # one task's options are made sooner than those of all
-            known = known_to(TASKS[rest[0]])
+            known = known_to(kind_of(rest[0]))
             kind, prog, about = options_of(rest[0], _module(name).Command), f"{prog} {rest.pop(0)}", None
     if name == "runs":
-        rest = rest or ["list"]
+        rest = rest if rest[:1] and rest[0] in ("list", "compare", "remove", "-h", "--help") else ["list", *rest]
     kind = kind or command(name)
-    _refuse_retired(rest, {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known})
+    known = {**dict.fromkeys(getattr(kind, "__dataclass_fields__", ())), **known}
+    _refuse_retired(rest, known)
+    _refuse_aliases(rest, known, prog)
     config = (tyro.conf.DisallowNone, tyro.conf.PositionalMetavarFromFieldName)
     return kind, rest, lambda: tyro.cli(kind, prog=prog, description=about, args=rest, config=config)
 
@@ -142,6 +157,14 @@ def _refuse_retired(words: list[str], known: Any) -> None:
         name = option.removeprefix("--").replace("-", "_").removeprefix("no_")
         if option.startswith("--") and (sentence := instead(name, value or following, known)):
             raise Retired(f"{f'{option} {value or following}' if name in known else option} is gone. {sentence}")
+
+
+def _refuse_aliases(words: list[str], known: Container[str], prog: str) -> None:
+    """Refuse the names that other programs have for an option of this one, and name it."""
+    for word in words:
+        meant = ALIASES.get(word.partition("=")[0].lstrip("-").replace("_", "-"), "") if word.startswith("-") else ""
+        if meant.replace("-", "_") in known and meant:
+            raise SoftgroundError(f"{prog} has no option {word.partition('=')[0]}. Did you mean --{meant}?")
 
 
 def command(name: str) -> Any:
@@ -159,8 +182,6 @@ def _module(name: str) -> Any:
 
 def _complain(error: Exception, name: str) -> int:
     """Say in one line what a user can mend. Everything else is a bug of ours and keeps its traceback."""
-    from ..errors import SoftgroundError
-
     if isinstance(error, SoftgroundError | OSError):  # a name that is too long, say, in the system's own words
         text = f"{type(error).__name__}: {error}"
     elif isinstance(error, MemoryError):

@@ -10,7 +10,7 @@ from ..errors import DataError
 from ..experiments.place import Device, deterministic
 from ..figures import flat_names
 from ..files import Json
-from ..report import result_table
+from ..report.progress import result_table
 from .loading import OfRun, load_run, model_of, read_examples
 
 

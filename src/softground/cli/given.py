@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SoftgroundError
-from ..experiments.named import known_to, problem_of, recipe_of
-from ..experiments.recipe import settings
+from ..experiments.named import kind_of, known_to, recipe_of
+from ..experiments.recipe import Recipe, settings
 from ..files import Json, Unreadable, read_bounded
 from ..retired import current
 from ..runs import RunFolder
-from ..tasks import TASKS
 
 LARGEST = 2**20  # bytes of a file of options
 
@@ -52,14 +51,19 @@ def _of_run(path: Path, task: str) -> Json:
     """All settings of a run, and where its data lie."""
     folder = RunFolder.open(path)
     recipe = recipe_of(folder)
-    if recipe.task != task:
+    if recipe.task != Path(task).name:
         raise SoftgroundError(f"--like {path} is a run of {recipe.task}, and the task is {task}; give a run of {task}.")
-    problem, place = problem_of(recipe), folder.read_config().get("place")
-    found = {"preset": recipe.preset, **recipe.problem}
-    found |= {name: getattr(recipe, name) for name in settings() if name not in problem.absent}
-    if isinstance(place, dict) and hasattr(problem, "data_dir"):
+    found, place = options_in(recipe), folder.read_config().get("place")
+    if isinstance(place, dict) and hasattr(kind_of(task), "data_dir"):
         found["data_dir"] = place.get("data_dir")
     return found
+
+
+def options_in(recipe: Recipe) -> Json:
+    """A recipe as the options that make it again."""
+    found = {"preset": recipe.preset, **recipe.problem}
+    found.pop("sha256", None)  # of a file of one's own, which is as it is now
+    return found | {name: getattr(recipe, name) for name in settings() if name not in kind_of(recipe.task).absent}
 
 
 def _of_file(path: Path, task: str) -> Json:
@@ -78,7 +82,7 @@ def _of_file(path: Path, task: str) -> Json:
                 f"--config {path}: {name} is a {type(value).__name__}; expected a number, a text, true or false, or a "
                 "list of these, all on one level."
             )
-    return current(found, known_to(TASKS[task]))
+    return current(found, known_to(kind_of(task)))
 
 
 def _parsed(path: Path, text: str) -> Any:

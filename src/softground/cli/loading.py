@@ -12,6 +12,7 @@ from ..data.examples import Examples, as_tensor
 from ..errors import CheckpointError, DataError
 from ..experiments import Experiment
 from ..experiments.named import problem_of, recipe_of
+from ..experiments.own_rule import OPENED, open_rule
 from ..experiments.place import Device
 from ..learner import Learner
 from ..learner.run_folder import MODEL
@@ -31,10 +32,14 @@ class OfRun:
     """Use the checkpoint before the last, if the last is damaged."""
     json: bool = False
     """Print one JSON object, and nothing else."""
+    file: Path | None = None
+    """The file of a rule of your own, as given to softground train: imported only if it is named here."""
 
     @property
     def folder(self) -> RunFolder:
         """The run folder, which must be one."""
+        if self.file is not None:
+            open_rule(self.file)
         return RunFolder.open(self.run_folder)
 
 
@@ -63,8 +68,10 @@ def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto")
 
 
 def task_of(folder: RunFolder) -> Task | Family | None:
-    """The ready-made task of a run, without its data; None for a run of one's own rule."""
-    if folder.read_config().get("recipe") is None:
+    """The task of a run, without its data; None where it is a rule of one's own whose file was not named."""
+    recipe: Any = folder.read_config().get("recipe")
+    task = str(recipe.get("task")) if isinstance(recipe, dict) else ""
+    if recipe is None or (task.endswith(".py") and task not in OPENED):
         return None
     recipe = recipe_of(folder, strict=False)
     return problem_of(recipe).task(recipe.inverse)

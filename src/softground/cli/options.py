@@ -13,11 +13,31 @@ import tyro
 
 from ..errors import SoftgroundError
 from ..experiments import Experiment, Place
-from ..experiments.named import known_to
+from ..experiments.named import kind_of, known_to
+from ..experiments.own_rule import open_rule
 from ..experiments.recipe import Recipe, settings
 from ..files import Json
 from ..retired import MEMBERS, Retired
 from ..tasks import TASKS
+
+GROUPS: dict[str, str] = {
+    "start from": "preset like config",
+    "data": "validation unexplained",
+    "training": "objective epochs batch_size learning_rate seed optimizer one_cycle weight_decay accumulate clip keep "
+    "patience evaluate_every restarts",
+    "network": "network augment standardise members",
+    "sampling": "kernel inverse marginals scaled schedule gamma floor warmup steps wait",
+    "Stage II": "zero_epochs zero_learning_rate zero_weight_decay zero_batch_size",
+    "labels and priors": "noise known anchors anchor_symbols usage usage_weight",
+    "machine": "device precision deterministic solver_workers solver_limit",
+}
+"""Groups of options in --help. A task's own options are data, and a command's are output."""
+
+SHORT = {"preset", "validation", "objective", "epochs", "learning_rate", "seed", "network", "noise", "device", "out"}
+SHORT |= {"sample", "seconds"}
+LONG = {"lengths", "shares", "split", "image_size", "readings", "window", "boards", "trees", "rectified", "relabel"}
+LONG |= {"sigma", "margin", "dropped"}
+"""What the short help has beside a task's own options, and which of these it leaves out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +62,14 @@ class RunOptions(Place):
     @property
     def given(self) -> Json:
         """The options that an experiment is made of."""
-        known = known_to(TASKS[self.name]).keys() - {"preset"}
+        known = known_to(kind_of(self.name)).keys() - {"preset"}
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name in known}
 
 
 def options_of(task: str, command: Any) -> type:
     """One dataclass of a task's own fields, the recipe's settings and the command's options."""
-    problem, hints = TASKS[task], typing.get_type_hints(Recipe)
-    known, made = known_to(problem), []
+    problem, hints = kind_of(task), typing.get_type_hints(Recipe)
+    known, made = known_to(problem), list[Any]()
     for name, each in settings().items():
         if name in problem.absent or name == "seed":
             continue
@@ -61,6 +81,8 @@ def options_of(task: str, command: Any) -> type:
         unset = {f.name: f.default for f in dataclasses.fields(base) if f.default in (None, ())}
         kinds, taken = typing.get_type_hints(base), {m[0] for m in made}
         made += [(name, Annotated[kinds[name], silent], value) for name, value in unset.items() if name not in taken]
+    hidden = [f for f in dataclasses.fields(problem) if f.metadata.get("hidden")]
+    made += [(f.name, Annotated[str, tyro.conf.Suppress], f.default) for f in hidden]
     both = make_dataclass(problem.__name__, made, bases=(command, problem), frozen=True, kw_only=True)
     both.__doc__ = problem.__doc__
     return both
@@ -81,7 +103,9 @@ def task_first(command: str, words: list[str]) -> list[str]:
     first, *rest = words or ["--help"]
     if first in ("-h", "--help"):
         return ["--help"]
-    if first not in TASKS:
+    if first.endswith(".py"):
+        open_rule(Path(first))
+    elif first not in TASKS:
         if sentence := MEMBERS.get(("task", first)):
             raise Retired(f"The task {first} is gone. {sentence}")
         what = "the task comes first" if first.startswith("-") else "expected a task"

@@ -11,8 +11,9 @@ import tyro
 
 from ..errors import SoftgroundError
 from ..files import harmless
-from ..report import gather, write_comparison, write_report
 from ..report.findings import Findings
+from ..report.gathering import gather
+from ..report.html import write_comparison, write_report
 from ..runs import RunFolder
 from .loading import load_run
 

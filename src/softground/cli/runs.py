@@ -18,13 +18,11 @@ from ..errors import CheckpointError, SoftgroundError
 from ..figures import figures
 from ..files import Json, harmless
 from ..report.facts import Facts, groups, seeds_table, spreads
-from ..report.html.compare import letter
 from ..report.progress import side_by_side
-from ..report.words import flat, in_words, is_number, rows, seconds, short
+from ..report.words import flat, in_words, is_number, letter, rows, seconds, short
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
 from ..runs.lock import in_use
-from .options import one_of
 
 FIGURES = 2  # of a run in the list
 
@@ -39,13 +37,15 @@ class List:
     """Print one JSON object instead of a table."""
 
     def run(self) -> None:
-        if not self.folder.is_dir():
+        if not self.folder.is_dir() and self.folder != Path("runs"):
             raise CheckpointError(f"{self.folder}: there is no such folder. Give the folder that runs were written to.")
         found = [_told(path) for path in _below(self.folder)]
         if self.json:
             return print(json.dumps({"runs": found}))
         if not found:
-            return print(f"There is no run in {self.folder}. softground train TASK starts one.")
+            return print(
+                f"There are no runs in {self.folder} yet. softground train hwf begins one; softground tasks lists more."
+            )
         table = Table(box=None)
         for name in ("run", "task", "seed", "state", "epochs", "figures", "time"):
             number = name in ("seed", "epochs", "time")
@@ -72,7 +72,7 @@ class Compare:
     def run(self) -> None:
         if len(self.run_folders) < 2:
             raise SoftgroundError("runs compare was given fewer than two run folders; give two or more.")
-        runs = [Facts.read(RunFolder.open(path)) for path in self.run_folders]
+        runs = [Facts.read(RunFolder.open(path), whole=False) for path in self.run_folders]
         names = list(dict.fromkeys(name for run in runs for name in run.short))
         asked = [{"task": run.task} | flat({"recipe": run.config.get("recipe")}) for run in runs]
         settings = {name: [each.get(name, "–") for each in asked] for one in asked for name in one}
@@ -128,7 +128,11 @@ class Remove:
             print(harmless(f"Removed {folder.path}"))
 
 
-Command = one_of([("list", List), ("compare", Compare), ("remove", Remove)])
+Command = (
+    Annotated[List, tyro.conf.subcommand("list")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
+    | Annotated[Remove, tyro.conf.subcommand("remove")]
+)
 
 
 def _below(folder: Path) -> list[Path]:
@@ -142,7 +146,7 @@ def _told(path: Path) -> Json:
     known: Json = {"run_folder": str(path), "task": "–", "seed": None, "state": "unreadable", "epochs": None}
     known |= {"figures": {}, "wall_seconds": None, "started": None}
     try:
-        run = Facts.read(RunFolder.open(path))
+        run = Facts.read(RunFolder.open(path), whole=False)
     except CheckpointError:
         return known
     recipe = run.config.get("recipe") or run.config.get("settings")

@@ -18,7 +18,7 @@ from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
 from ..files import Json
 from ..model import Model
-from ..report import result_table
+from ..report.progress import result_table
 from ..seeds import stream
 from ..tasks.sudoku import Sudoku
 from ..tasks.sudoku.puzzles import FEWEST, GIVENS, Puzzles, inked, puzzle_figures, read_puzzles, solved

@@ -1,11 +1,9 @@
 """``softground tasks``: what can be trained."""
 
-import inspect
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from ..runs.folder import plain
-from ..tasks import TASKS
+from .help import written
 
 
 @dataclass(frozen=True)
@@ -16,18 +14,11 @@ class Command:
     """Print one JSON object: each task with its own options and their defaults."""
 
     def run(self) -> None:
+        found = written()["tasks"]
         if self.json:
-            found = [
-                {
-                    "name": name,
-                    "about": inspect.getdoc(problem),
-                    "options": plain(asdict(problem())),
-                    "kernels": list(problem.kernels),
-                    "networks": list(problem.networks),
-                    "inverses": list(problem.inverses),
-                }
-                for name, problem in TASKS.items()
-            ]
             return print(json.dumps({"tasks": found}))
-        for name, problem in TASKS.items():
-            print(f"{name}  {inspect.getdoc(problem)}")
+        for task in found:
+            print(f"{task['name']}  {task['about']}")
+        print(
+            "FILE.py  A rule of your own: softground new-task NAME writes NAME.py, softground train NAME.py trains it."
+        )

@@ -9,11 +9,14 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import LearnerError
+from ..experiments.named import named_recipe
 from ..files import Json
 from ..preparing import hushed
-from ..report import write_comparison
 from ..report.facts import Facts, seeds_table, spreads
+from ..report.html import write_comparison
 from ..runs import RunFolder
+from ..runs.folder import plain
+from .given import options_in
 from .options import RunOptions
 from .report import COMPARISON
 
@@ -26,12 +29,18 @@ class Command(RunOptions):
     """Several seeds instead of one: a run for each, in folders seed-0, seed-1, … of --out, and mean ± sd over them."""
     out: Path | None = None
     """The run folder (default: a new one under runs/)."""
+    dry_run: bool = False
+    """Print the settings of the run, as a file for --config has them, and do not train."""
     quiet: bool = False
     """No progress display."""
     json: bool = False
     """Print the summary as one JSON object, and nothing else."""
 
     def run(self) -> None:
+        if self.dry_run:
+            options = plain(options_in(named_recipe(self.name, self.preset, **self.given)[0]))
+            lines = [f"{name} = {json.dumps(v, ensure_ascii=False)}" for name, v in options.items() if v is not None]
+            return print(json.dumps(options) if self.json else "\n".join(lines))
         with hushed(self.quiet):
             if self.seeds:
                 return self._each_seed()
@@ -50,7 +59,7 @@ class Command(RunOptions):
             raise LearnerError(
                 f"--seeds {given} was given; expected two or more seeds that differ, or {one} for one run."
             )
-        home = self.out or Path("runs") / f"{self.name}-{datetime.now():%Y%m%d-%H%M%S}"
+        home = self.out or Path("runs") / f"{Path(self.name).stem}-{datetime.now():%Y%m%d-%H%M%S}"
         folders = [home / f"seed-{seed}" for seed in self.seeds]
         if taken := [str(folder) for folder in folders if folder.exists()]:
             raise LearnerError(f"{taken[0]} exists; choose another --out, or leave its seed out.")

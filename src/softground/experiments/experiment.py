@@ -178,7 +178,8 @@ class Experiment(TrainingSettings):
         """
         from rich.console import Console
 
-        from ..report import Display, loggers, result_table, title
+        from ..report import loggers
+        from ..report.progress import Display, result_table, title
 
         if not resume:  # a run must resume on a machine without them
             loggers.require(self.place)

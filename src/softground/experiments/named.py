@@ -11,6 +11,7 @@ from ..registry import Registry
 from ..retired import MEMBERS, Known, Retired, current, effective
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
+from .own_rule import opened
 from .place import Place
 from .problem import Problem
 from .recipe import Recipe, checked, settings
@@ -18,7 +19,7 @@ from .recipe import Recipe, checked, settings
 
 def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
     """The recipe of a task's preset with these options in their place, and where it is to run."""
-    kind = _tasks()[task]
+    kind = kind_of(task)
     own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
     options = current(options, known_to(kind))
     known = own | where | (settings().keys() - set(kind.absent))
@@ -37,9 +38,14 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
 
 def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
     """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
-    kind = _tasks()[recipe.task]
+    kind = kind_of(recipe.task)
     reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
     return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
+
+
+def kind_of(task: str) -> type[Problem]:
+    """The problem of this name: a ready-made one, or that of a file that the user has named."""
+    return opened(Path(task).name) if task.endswith(".py") else _tasks()[task]
 
 
 def known_to(kind: type[Problem]) -> Known:
@@ -72,16 +78,16 @@ def recipe_from(given: object, where: Path, strict: bool = True) -> Recipe:
     """The recipe in a file; raises Retired, or CheckpointError where the file is damaged."""
     tasks = _tasks()
     if isinstance(given, dict) and isinstance(task := given.get("task"), str):
-        if task in tasks:
-            given = current(given, known_to(tasks[task]), strict)
+        if task in tasks or task.endswith(".py"):
+            given = current(given, known_to(kind_of(task)), strict)
         elif ("task", task) in MEMBERS:
             raise Retired.of({"task": task}, f", which is gone. {MEMBERS['task', task]}")
         else:
             given = effective(given)
     recipe = Recipe.of_json(given, where)
-    if recipe.task not in tasks:
+    if recipe.task not in tasks and not recipe.task.endswith(".py"):
         raise CheckpointError(f"{where} names the task {recipe.task!r}; there are {', '.join(tasks)}.")
-    kind = tasks[recipe.task]
+    kind = kind_of(recipe.task)
     for name, known in {"inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}.items():
         if (value := getattr(recipe, name)) not in {*known, getattr(Recipe, name)}:  # a task may ignore the default
             raise CheckpointError(f"{where} names the {name} {value[:40]!r}; {recipe.task} has {', '.join(known)}.")

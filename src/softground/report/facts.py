@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.table import Table
 
@@ -15,10 +15,11 @@ from ..files import Json
 from ..retired import effective
 from ..runs import RunFolder
 from ..runs.folder import SUMMARY
-from .findings import Findings
 from .progress import side_by_side, title
-from .watch import GALLERY, read_gallery
 from .words import columns, in_words, is_number, worded
+
+if TYPE_CHECKING:
+    from .findings import Findings
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,21 @@ class Facts:
     findings: Findings | None  # report.json
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Facts:
-        """The facts of a run folder, finished or not."""
-        config = folder.read_config()
+    def read(cls, folder: RunFolder, whole: bool = True) -> Facts:
+        """The facts of a run folder, finished or not; its examples and what was found in them only if ``whole``."""
+        config, watched, findings = folder.read_config(), [], None
+        if whole:  # these need torch
+            from .findings import Findings
+            from .watch import GALLERY, read_gallery
+
+            watched, findings = read_gallery(folder.path / GALLERY), Findings.read(folder)
         return cls(
             name=folder.path.resolve().name,
             config=config | ({"recipe": effective(config["recipe"])} if "recipe" in config else {}),
             history=folder.read_metrics(),
             summary=folder.read_summary() if (folder.path / SUMMARY).exists() else {},
-            watched=read_gallery(folder.path / GALLERY),
-            findings=Findings.read(folder),
+            watched=watched,
+            findings=findings,
         )
 
     @property

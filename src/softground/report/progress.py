@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from rich import progress
 from rich.console import Console, RenderableType
@@ -12,9 +13,11 @@ from rich.text import Text
 
 from ..figures import figures
 from ..files import Json, harmless
-from ..learner.stage import Stage
 from ..preparing import watched
 from .words import columns, in_words, rows, short
+
+if TYPE_CHECKING:
+    from ..learner.stage import Stage
 
 
 class _Bars(progress.Progress):

@@ -1,6 +1,7 @@
 """Numbers, names of metrics and settings as a reader wants them, the same on the terminal and on a page."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from string import ascii_uppercase
 from typing import Any
 
 from ..figures import Figure, figures
@@ -92,6 +93,16 @@ def worded(name: str) -> str:
         words = [word for word in words if word != "constrained"]
         words[-1] += ", answer known"
     return " ".join(words)
+
+
+def letter(place: int) -> str:
+    """What a run is called on the page: A, B, …, Z, AA, AB, …
+
+    >>> letter(0), letter(25), letter(26)
+    ('A', 'Z', 'AA')
+    """
+    before = letter(place // 26 - 1) if place >= 26 else ""
+    return before + ascii_uppercase[place % 26]
 
 
 def symbol(text: str) -> str:

@@ -1,6 +1,5 @@
 """Runs on disk: checkpoints that survive a crash, and the folder that holds a run's files."""
 
-from . import checkpoint
 from .folder import RunFolder, environment
 
-__all__ = ["RunFolder", "checkpoint", "environment"]
+__all__ = ["RunFolder", "environment"]

@@ -1,12 +1,6 @@
-"""Digests: of a tensor, of a run's records, of what its config decides.
-
-A flipped bit in ``config.json`` could give a resumed run another learning rate, one in ``metrics.jsonl`` another past,
-and both would still be valid JSON. So a checkpoint, which has a digest of its own, keeps digests of both.
-"""
+"""Digests of tensors: of a whole one, and of rows, whose digests add up to the whole's."""
 
 import hashlib
-import json
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -56,18 +50,3 @@ def rows_digest(value: Tensor, places: Tensor) -> int:
             words *= factor
         total += int((words ^ (words >> 31)).sum())
     return total
-
-
-def config_digest(config: Mapping[str, object]) -> str:
-    """SHA-256 of what decides how a run goes: not of what was measured on the way, nor of where."""
-    return _digest(config, leaving_out=("before", "place", "chosen", "extended"))
-
-
-def history_digest(before: str, record: Mapping[str, object]) -> str:
-    """SHA-256 of a history that goes on with ``record``, its timings aside; ``before`` is the digest up to there."""
-    return _digest(record, ("seconds",), before)
-
-
-def _digest(value: Mapping[str, object], leaving_out: tuple[str, ...], before: str = "") -> str:
-    kept = {name: part for name, part in value.items() if name not in leaving_out}
-    return hashlib.sha256((before + json.dumps(kept, sort_keys=True)).encode()).hexdigest()

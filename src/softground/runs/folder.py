@@ -9,10 +9,14 @@
     .lock                     locked while a process trains here, see :mod:`softground.runs.lock`
 
 ``format`` in ``config.json`` is the number of this layout; a folder of another one is refused.
+
+A flipped bit in ``config.json`` could give a resumed run another learning rate, one in ``metrics.jsonl`` another past,
+and both would still be valid JSON. So a checkpoint, which has a digest of its own, keeps digests of both.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -27,17 +31,15 @@ from importlib import metadata
 from itertools import count
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__, files
 from ..errors import CheckpointError
 from ..files import Json, Unreadable, describe, failure, parse_object, replace_file
-from . import checkpoint
-from .digests import config_digest, history_digest
 from .lock import LOCK, locked
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = 3
 RECORD_LIMIT = 2**16  # bytes of a line of metrics, which has some hundreds
@@ -148,14 +150,20 @@ class RunFolder:
 
     def has_checkpoint(self) -> bool:
         """Whether a checkpoint was saved here."""
+        from . import checkpoint  # here: with torch, which a list of runs does without
+
         return checkpoint.exists(self.path)
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], meta: Mapping[str, object]) -> None:
         """See :func:`softground.runs.checkpoint.save`."""
+        from . import checkpoint
+
         checkpoint.save(self.path, tensors, meta)
 
     def load_checkpoint(self, previous: bool = False) -> tuple[dict[str, Tensor], Json]:
         """See :func:`softground.runs.checkpoint.load`. One that was made with another config is refused."""
+        from . import checkpoint
+
         tensors, meta = checkpoint.load(self.path, previous)
         if meta.get(CONFIG_DIGEST) not in (None, self.config_digest(), *_earlier(self.read_config())):
             reason = "its settings are not those that the checkpoint was made with: it is damaged or was changed"
@@ -188,6 +196,21 @@ def _earlier(config: Mapping[str, object]) -> list[str]:
     """Digests of a run's configs before it was extended."""
     found = config.get("extended")
     return [text for text in found if isinstance(text, str)] if isinstance(found, list) else []
+
+
+def config_digest(config: Mapping[str, object]) -> str:
+    """SHA-256 of what decides how a run goes: not of what was measured on the way, nor of where."""
+    return _digest(config, leaving_out=("before", "place", "chosen", "extended"))
+
+
+def history_digest(before: str, record: Mapping[str, object]) -> str:
+    """SHA-256 of a history that goes on with ``record``, its timings aside; ``before`` is the digest up to there."""
+    return _digest(record, ("seconds",), before)
+
+
+def _digest(value: Mapping[str, object], leaving_out: tuple[str, ...], before: str = "") -> str:
+    kept = {name: part for name, part in value.items() if name not in leaving_out}
+    return hashlib.sha256((before + json.dumps(kept, sort_keys=True)).encode()).hexdigest()
 
 
 def plain(value: object) -> Any:
@@ -239,6 +262,8 @@ def environment() -> Json:
     >>> sorted(environment())
     ['cpus', 'gpu', 'numpy', 'platform', 'python', 'softground', 'torch', 'z3']
     """
+    import torch
+
     found: Json = {"python": platform.python_version(), "torch": str(torch.__version__)}
     for key, package in PACKAGES.items():
         try:

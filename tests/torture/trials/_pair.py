@@ -16,8 +16,7 @@ from torch import Tensor
 
 from softground.errors import CheckpointError
 from softground.runs import RunFolder
-from softground.runs.digests import history_digest
-from softground.runs.folder import CONFIG_DIGEST
+from softground.runs.folder import CONFIG_DIGEST, history_digest
 
 State = tuple[dict[str, Tensor], dict[str, Any]]
 RECORDS = 3

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from string import ascii_uppercase
 from typing import NamedTuple
 
 from ...figures import Figure
 from ...files import replace_file
 from ...runs import RunFolder
 from ..facts import Facts, groups, spreads
-from ..words import flat, in_words, is_number, short
+from ..words import flat, in_words, is_number, letter, short
 from .charts import PARTS, Chart, ChartLine, Epochs, colour, keys, numbers, points, shares, timing
 from .page import render
 
@@ -52,16 +51,6 @@ def compare_page(given: Sequence[Facts]) -> str:
         longest=max(spent.total for _, spent in timings),
         parts=PARTS.values(),
     )
-
-
-def letter(place: int) -> str:
-    """What a run is called on the page: A, B, …, Z, AA, AB, …
-
-    >>> letter(0), letter(25), letter(26)
-    ('A', 'Z', 'AA')
-    """
-    before = letter(place // 26 - 1) if place >= 26 else ""
-    return before + ascii_uppercase[place % 26]
 
 
 def _figures(runs: Sequence[Facts]) -> dict[str, list[tuple[str, bool]]]:

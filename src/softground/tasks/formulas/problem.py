@@ -87,7 +87,7 @@ class Formulas(Problem):
     image_size: int | None = None
     """Resize images to this many pixels a side."""
     readings: Readings | None = None
-    """all: any of the 13 symbols anywhere, as in the paper; grammatical: only where they belong (default: preset)."""
+    """all: any of the 13 symbols anywhere, as in the paper; grammatical: only where they belong."""
 
     ink: Literal["bright", "dark"] = "bright"
     """What the network sees: ink 1 on paper 0 (bright), or ink 0 on paper 1 (dark), as in the authors' code."""
