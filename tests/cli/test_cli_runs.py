@@ -90,11 +90,12 @@ def test_the_list_is_of_this_folders_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["runs"]) == 2
+    assert main(["runs", "elsewhere"]) == 2
     assert "no such folder" in capsys.readouterr().err
-    (tmp_path / "runs").mkdir()
-    assert main(["runs"]) == 0
-    assert "no run in runs" in capsys.readouterr().out
+    for _ in range(2):  # without the folder, and with an empty one
+        assert main(["runs"]) == 0
+        assert "no runs in runs yet. softground train hwf begins one" in capsys.readouterr().out
+        (tmp_path / "runs").mkdir(exist_ok=True)
 
 
 def test_runs_are_removed_only_when_that_is_meant(

@@ -145,7 +145,7 @@ def resolved(preset: Mapping[str, object], given: Mapping[str, object]) -> Json:
     implied = IMPLIED[objective](preset, given) if objective in IMPLIED else {}
     values = {**preset, **implied, **given}
     if values.get("schedule") == "auto":
-        if given.keys() & {"gamma", "floor", "warmup"}:  # which say how γ is to go
+        if "schedule" not in given and given.keys() & {"gamma", "floor", "warmup"}:  # which say how γ is to go
             values["schedule"] = "constant"
         if given.keys() & UNVARIED:
             values["restarts"] = given.get("restarts", 0)
