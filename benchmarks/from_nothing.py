@@ -140,7 +140,7 @@ def build(row: str, given: argparse.Namespace, seed: int) -> tuple[Problem, str]
         rule = sg.Program(lambda *z: sum(w * s for w, s in zip(weights, z, strict=True)), space, vectorised=True)
         codes = lambda chance: [chance.integers(10, size=(n, 2 * digits)) for n in (rows, 1000)]  # noqa: E731
         pools8 = embedded_digits()
-        return problem(rule, space, pools8, codes, 10, seed), "small" if "small" in detail else "default"
+        return problem(rule, space, pools8, codes, 10, seed), "default"
     if kind == "sums":
         return problem(add, two, pools(), any_two(4000), 6, seed), "strided"
     if kind == "noisy":  # a fifth of the answers belong to other examples
@@ -172,7 +172,6 @@ ROWS: dict[str, tuple[str, ...]] = {
     "dates 200": ("default",),
     "differences 2": ("default", "plain"),
     "differences 3": ("default", "plain"),
-    "differences 2 small": ("default", "plain"),
     "sums": ("default", "plain", "labels"),
     "noisy": ("default", "plain"),
     "skewed": ("default", "plain"),
