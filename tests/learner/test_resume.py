@@ -211,11 +211,9 @@ def test_another_network_or_optimiser_is_refused(tmp_path: Path) -> None:
 
     def two_groups(parameters: Any) -> torch.optim.Optimizer:
         first, *rest = parameters
-        return torch.optim.Adam([{"params": [first]}, {"params": rest}])
+        return torch.optim.Adam([{"params": [first]}, {"params": rest}], lr=0.02)
 
-    with pytest.raises(
-        CheckpointError, match=r"stages\.I\.optimizer\.parameters was 4, is not set; .*optimizer\.groups was"
-    ):
+    with pytest.raises(CheckpointError, match="does not fit this run's stage I's optimiser"):
         make_learner(task, stage(two_groups)).fit(data, out=tmp_path / "run", resume=True)
 
 
