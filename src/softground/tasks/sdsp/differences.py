@@ -47,10 +47,9 @@ result is **the** nearest point; with ties it is a local optimum: nearest among 
 entries. A last rise (:meth:`~softground.tasks.sdsp.differences.DifferenceRows.raised`) of the size of the error makes
 it exactly feasible.
 
-All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other: on
-a CPU those that have ended leave the list, on a GPU, where recordings need shapes that stay, their points are kept.
-For few steps, nothing is copied back from a GPU: every example has room for as many constraints as the fullest, and
-the whole step is one recording.
+All constraints of all examples are one ragged list. Examples do not wait for each other, nor depend on each other:
+those that have ended leave the list. For few steps, nothing is copied back from a GPU: every example has room for as
+many constraints as the fullest, and the whole step is one recording.
 
 References: A. Beck and M. Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2 (2009);
 B. O'Donoghue and E. Candès, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
@@ -72,7 +71,6 @@ from ...errors import ConstraintError
 from ...inverses.base import Fibre, Inverse, Start, mode_by_search, own_kernel
 from ...inverses.enumeration import default_inverse
 from ...kernels.base import Kernel
-from ...learner.recording import Recorded
 from ...projections.base import Dropped
 from ...reals.gaussian import GRID, Gaussian, GaussianBelief, snap
 from ...target import Target
@@ -84,7 +82,6 @@ ROUNDS_PER_LOOK = 4  # on a GPU, where looking whether a rise has ended means to
 START_DEPTH = 2.0**20
 HINT_PASSES = 2  # in which completed components approach their hints; more would bring chains of them nearer still
 STEPS_PER_LOOK = 20  # between looks at which examples have converged, for which a GPU must be waited for
-PADDING = 2048  # constraints are padded to a multiple of this on a GPU
 SLACK = 1e12  # the weight of an entry that binds nothing
 COARSE_TOLERANCE = 1e-3  # for which single precision will do
 SHARE_IN_USE = 0.7  # of the constraints, below which the others are dropped
@@ -398,13 +395,6 @@ class RowEntries(NamedTuple):
         parts = first + place // n, first + place % n, first, example, value.clamp(max=SLACK)
         return cls(*(part.flatten() for part in parts))
 
-    def padded(self, size: int) -> RowEntries:
-        """With entries that bind nothing, up to a number that is a multiple of ``size``."""
-        extra = -len(self.value) % size
-        return RowEntries(*(pad(part, (0, extra)) for part in self))._replace(
-            value=pad(self.value, (0, extra), value=SLACK)
-        )
-
 
 class DualSearch(NamedTuple):
     """Where the search stands: dual weights of the pairs, and of each example its choice, its momentum, its end."""
@@ -423,9 +413,8 @@ class DualSearch(NamedTuple):
         return cls(weight, weight, rows.choice(centre), momentum, centre, torch.zeros_like(momentum, dtype=torch.bool))
 
 
-def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -> DualSearch:
-    """Some accelerated steps on the dual weights; ``parts`` are the entries' fields, then the search's."""
-    pairs, search = RowEntries(*parts[: len(RowEntries._fields)]), DualSearch(*parts[len(RowEntries._fields) :])
+def advance(centre: Tensor, marked: Tensor, tolerance: float, pairs: RowEntries, search: DualSearch) -> DualSearch:
+    """Some accelerated steps on the dual weights."""
     flat, example = centre.flatten(), pairs.example
     chosen = marked.gather(2, search.choice[..., None]).squeeze(2)
     upper = pairs.first + search.choice.flatten().index_select(0, pairs.row)
@@ -472,9 +461,6 @@ def advance(centre: Tensor, marked: Tensor, tolerance: Tensor, *parts: Tensor) -
     )
 
 
-ADVANCE = Recorded(advance)
-
-
 def nearest(
     rows: DifferenceRows, centre: Tensor, *, tolerance: float = 1e-4, limit: int = 2_000, most: int | None = None
 ) -> Tensor:
@@ -491,8 +477,6 @@ def nearest(
     rest = (~there).nonzero().flatten()
     if not len(rest):
         return result
-    if centre.is_cuda:  # all of them, so that shapes stay the same and recordings serve; the others stay where they are
-        rest = torch.arange(len(centre), device=rest.device)
     rows, start = rows.select(rest), centre.double()[rest]
     z, _ = rows.raised(snap(project(rows, start, tolerance, limit)))
     result[rest] = z
@@ -503,22 +487,17 @@ def project(rows: DifferenceRows, centre: Tensor, tolerance: float, limit: int, 
     """The points nearest to ``centre[batch, n]`` that satisfy all rows to within ``tolerance``."""
     if tolerance >= COARSE_TOLERANCE:
         rows, centre = DifferenceRows(rows.marked.float(), rows.others.float()), centre.float()
-    if most is not None:
-        pairs = RowEntries.room(rows, most)
-    else:  # on a GPU the lists come in few lengths, so that few recordings serve
-        pairs = RowEntries.of(rows).padded(PADDING) if centre.is_cuda else RowEntries.of(rows)
-    fixed = centre, rows.marked, torch.full((), tolerance, dtype=centre.dtype, device=centre.device)
+    pairs = RowEntries.of(rows) if most is None else RowEntries.room(rows, most)
     search = DualSearch.at(rows, centre, pairs)
     for _ in range(max(1, limit // STEPS_PER_LOOK)):
+        search = advance(centre, rows.marked, tolerance, pairs, search)
         if most is not None:
-            search = advance(*fixed, *pairs, *search)
             continue
-        search = ADVANCE(*fixed, *pairs, *search)
         if bool(search.ended.all()):
             break
         going = ~search.ended[pairs.example]
-        if not centre.is_cuda and int(going.sum()) < SHARE_IN_USE * len(going):
+        if int(going.sum()) < SHARE_IN_USE * len(going):
             kept = going.nonzero().flatten()
             pairs = RowEntries(*(part[kept] for part in pairs))
             search = search._replace(weight=search.weight[kept], ahead=search.ahead[kept])
-    return search.point.to(torch.float64, copy=True)  # a recording would overwrite it
+    return search.point.double()
