@@ -1,4 +1,4 @@
-"""Two processes under torchrun: the same program, one run folder, and a run that can go on with any number of them."""
+"""Two processes under torchrun: the same program, one run folder, and a run that goes on with as many of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.mark.slow
-def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
+def test_a_run_of_the_command_line_in_two_processes_is_read_by_one(
     both: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, output = both[0] / "command", both[1]
@@ -61,11 +61,9 @@ def test_a_run_of_the_command_line_in_two_processes_goes_on_in_one(
 
     assert main(["evaluate", str(run), "--device", "cpu", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["symbol_accuracy"] == summary["symbol_accuracy"]
-    assert main(["resume", str(run), "--previous", "--quiet"]) == 0  # repeats the last epoch, in one process
-    again = left_behind(run)
-    assert again["meta"]["world"] == 1
-    assert [record["epoch"] for record in again["metrics"]] == list(range(8))
-    assert read(run / "summary.json")["symbol_accuracy"] > 0.7
+    assert main(["resume", str(run), "--previous", "--quiet"]) == 2
+    assert "was trained by 2 process(es), and this is one of 1. Resume it with 2" in capsys.readouterr().err
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == len(records)
 
 
 @pytest.mark.slow
@@ -83,7 +81,4 @@ def test_two_processes_take_the_steps_of_one(both: tuple[Path, str], case: str) 
 def test_two_processes_have_the_law_and_interrupted_and_resumed_the_same_bits(both: tuple[Path, str]) -> None:
     folder, _ = both
     assert {path.name for path in folder.glob("done *")} == {"done 0", "done 1"}
-    assert left_behind(folder / "one")["meta"]["world"] == 2
-    distributed_worker.go_on(folder / "two")
-    distributed_worker.go_on(folder / "two, dropped", lost=20)
-    assert not list((folder / "two").glob("part-*"))  # the last two checkpoints are those of one process
+    assert left_behind(folder / "one")["meta"]["world"] == 1

@@ -5,9 +5,9 @@ Tensors are named ``part/…``: the network's, the optimiser's, what each stage 
 random streams. Everything else is in the checkpoint's meta.
 
 Memory and streams are those of one process. Where several train, process 0 has its own in the checkpoint and each other
-one in a file of its own: row k of process r of W belongs to example r + kW. With another number of processes, each
-takes the rows of its own examples from all files, one file at a time. Network, optimiser and memory are then restored
-bit for bit; the random streams begin anew, with the same distribution.
+one in a file of its own: row k of process r of W belongs to example r + kW. A run is resumed with as many processes. On
+another kind of device, network, optimiser and memory are restored bit for bit; the random streams begin anew, with the
+same distribution.
 
 A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
 here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -34,7 +34,7 @@ from ..runs.folder import CONFIG_DIGEST, RunFolder, history_digest
 from ..seeds import Streams
 from ..task import Shape, Task
 from ..training.first_states import WAITING
-from ..training.step import CHAINS, Memory
+from ..training.step import CHAINS
 from .device import everyone
 from .observers import LEARNT
 from .plan import Plan
@@ -66,11 +66,11 @@ def chains_of(folder: RunFolder, shape: Shape = None) -> Tensor | None:
     stages = [int(stage) for key in found for stage, _, rest in [key.partition("/")] if rest == name]
     if not stages:
         return None
-    saved, files = tensors_by_process(folder, tensors, meta)
-    each = [tensors[f"{MEMORY}/{max(stages)}/{name}"] for _, tensors in files]
+    files = [tensors, *(load_part(folder.path, part) for part in parts_named(folder, meta))]
+    each = [tensors[f"{MEMORY}/{max(stages)}/{name}"] for tensors in files]
     whole = each[0].new_empty(sum(map(len, each)), *each[0].shape[1:])
     for rank, rows in enumerate(each):
-        whole[rank::saved] = rows
+        whole[rank :: len(each)] = rows
     return whole
 
 
@@ -97,17 +97,13 @@ def refuse_older(folder: RunFolder, meta: Mapping[str, object]) -> None:
         )
 
 
-def tensors_by_process(
-    folder: RunFolder, tensors: dict[str, Tensor], meta: Mapping[str, object], only: int | None = None
-) -> tuple[int, Iterator[tuple[int, dict[str, Tensor]]]]:
-    """How many processes saved a checkpoint, and what each did, or one of them alone."""
-    parts = meta.get("parts", [])
-    names = [None, *parts] if isinstance(parts, list) else []
-    if meta.get("world") != len(names):
-        reason = f"its checkpoint names {len(names)} parts of {str(meta.get('world'))[:20]} processes"
+def parts_named(folder: RunFolder, meta: Mapping[str, object]) -> list[object]:
+    """The names of the files that processes 1, 2, … saved for a checkpoint."""
+    names = meta.get("parts", [])
+    if not isinstance(names, list) or meta.get("world") != 1 + len(names):
+        reason = f"its checkpoint names the parts {str(names)[:60]} of {str(meta.get('world'))[:20]} processes"
         raise failure(folder.path, reason, "Restore it from a backup")
-    which = range(len(names)) if only is None else [only]
-    return len(names), ((rank, load_part(folder.path, names[rank]) if rank else tensors) for rank in which)
+    return names
 
 
 def saved_after(meta: Mapping[str, object]) -> str:
@@ -186,7 +182,7 @@ class Checkpoints:
         self.network, self.stages, self.fabric = plan.network, plan.stages, plan.fabric
         self._config = folder.config_digest()
         self._loaded: State | None = None
-        self._memory: dict[tuple[int, str], Memory] = {}  # of this process's examples, by stage and key of a shape
+        self._memory: dict[str, Tensor] = {}  # of this process's examples
 
     def save(self, progress: Progress, optimizer: Optimizer, seconds: float) -> None:
         """Write a checkpoint after so many ``seconds`` of the run: every process its own part of it."""
@@ -237,6 +233,14 @@ class Checkpoints:
             return Progress()  # stopped before anything was saved: begin again
         tensors, meta = read_checkpoint(self.folder, previous)
         refuse_older(self.folder, meta)
+        names, rank, world = parts_named(self.folder, meta), self.fabric.global_rank, self.fabric.world_size
+        if (saved := 1 + len(names)) != world:
+            raise CheckpointError(
+                f"The run in {self.folder.path} was trained by {saved} process(es), and this is one of {world}. Resume "
+                f"it with {saved}, as in torchrun --nproc-per-node {saved}, or start a new run."
+            )
+        own = load_part(self.folder.path, names[rank - 1]) if rank else tensors
+        self._memory = part(own, MEMORY)
         try:
             stage, epoch = int(meta["stage"]), int(meta["epoch"])
             if not (0 <= stage < len(self.stages) and 0 <= epoch <= self.stages[stage].most):
@@ -247,7 +251,7 @@ class Checkpoints:
             if following == len(self.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
                 following = None  # it was finished, and is to go on: see softground.experiments.extending
             self.network.load_state_dict(part(tensors, NETWORK))
-            self._restore_streams(self._divide(tensors, meta), meta)
+            self._restore_streams(part(own, RANDOM), meta)
             for number in range(stage + (following is not None)):
                 self._restore_memory(number)
             results = meta["results"]
@@ -294,33 +298,17 @@ class Checkpoints:
         except MISFITS as error:
             raise self._misfit(f"stage {stage.name}'s optimiser or examples", error) from error
 
-    def _divide(self, tensors: dict[str, Tensor], meta: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Keep the memory of this process's examples in mind, and give the streams in the last file that was read."""
-        rank, world, found = self.fabric.global_rank, self.fabric.world_size, tensors
-        saved, files = tensors_by_process(self.folder, tensors, meta, only=rank if meta["world"] == world else None)
-        for of, found in files:
-            for number, each in product(range(int(meta["stage"]) + 1), self.parts):
-                mine = self._memory.setdefault((number, each.key), {})
-                for name, value in part(part(found, MEMORY), f"{number}/{each.key}".rstrip("/")).items():
-                    places = torch.arange(of, each.data.total, saved)
-                    if value.shape[:1] != places.shape:
-                        raise ValueError(f"its {name} are {list(value.shape)} numbers of {value.dtype}")
-                    held = places % world == rank
-                    rows = mine.setdefault(name, value.new_zeros(len(each.data), *value.shape[1:]))
-                    rows[(places[held] - rank) // world] = value[held]
-        return part(found, RANDOM)
-
     def _restore_memory(self, stage: int, begun: bool = False) -> None:
         """Give the loop a stage's memory back; where the stage has ``begun``, it is known what that must look like."""
         for each in self.parts:
-            memory = {k: v.to(self.fabric.device) for k, v in self._memory.pop((stage, each.key)).items()}
+            held = part(self._memory, f"{stage}/{each.key}".rstrip("/"))
+            memory = {name: value.to(self.fabric.device) for name, value in held.items()}
             _check_memory(memory, each.memory[stage] if begun else {}, each.task, each.y)
             each.memory[stage] = memory
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, object]) -> None:
         fabric = self.fabric
-        if (meta["world"], meta["device"]) != (fabric.world_size, fabric.device.type):
-            # Streams cannot move to another number of processes or kind of device; new ones keep the law.
+        if meta["device"] != fabric.device.type:  # streams cannot move to another kind; new ones keep the law
             self.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
