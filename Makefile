@@ -9,7 +9,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 UV := $(shell command -v uv)
 # uv does not read pip's settings, and a folder of wheels that they name may hold the build of torch that is wanted.
 LINKS = $(addprefix --find-links=,$(sort $(shell $(PIP) config list | sed -n "s/.*find-links='\(.*\)'/\1/p" | sed 's/\\n/ /g')))
-INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(VENV)/bin/python $(LINKS),$(PIP) install --quiet)
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(VENV)/bin/python $(LINKS),$(PIP) install -qq --no-compile)
 MATRIX = 3.12 3.13
 DEMO ?= train hwf --data digits --preset best --image-size 8 --epochs 6
 
@@ -21,23 +21,29 @@ help: ## List the targets.
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv found: install one, or run make PYTHON=/path/to/python3" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 # Whether to go without hashes is decided here, never by what an index serves: a wrong hash is an error.
 $(VENV)/versions.txt: requirements.txt | $(VENV)/bin/python
-	sed -n 's/^\(# \)\{0,1\}\([a-z0-9.-]*==[^ ]*\).*/\2/p' requirements.txt > $@
+	@sed -n 's/^\(# \)\{0,1\}\([a-z0-9.-]*==[^ ]*\).*/\2/p' requirements.txt > $@
 
+# What pip warns of is its settings (a folder of wheels that is missing, say); what it cannot do is an error.
 $(VENV)/.installed: pyproject.toml requirements.txt $(VENV)/versions.txt
+	@echo "Installing into $(VENV): about 1.3 GB, most of it torch. This takes 1 to 3 minutes, once."
+	@echo "  1 of 3: libraries"
 	@if grep -qx "# fits $$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("SOABI"))')" \
-		requirements.txt; then set -x; $(INSTALL) --require-hashes --no-deps -r requirements.txt; \
-	else echo "requirements.txt has no hashes for this Python and platform: installing without." >&2; \
-		set -x; $(INSTALL) -c $(VENV)/versions.txt hatchling -e '.[dev]'; fi
-	$(INSTALL) -c $(VENV)/versions.txt torch
-	$(INSTALL) --no-deps --no-build-isolation -e .
-	$(PIP) check
+		requirements.txt; then $(INSTALL) --require-hashes --no-deps -r requirements.txt; \
+	else echo "    requirements.txt has no hashes for this Python and platform: installing without." >&2; \
+		$(INSTALL) -c $(VENV)/versions.txt hatchling -e '.[dev]'; fi
+	@echo "  2 of 3: torch"
+	@$(INSTALL) -c $(VENV)/versions.txt torch
+	@echo "  3 of 3: softground"
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@wrong=$$($(PIP) check) || { echo "$$wrong" >&2; exit 1; }
 	@touch $@
 
 demo: $(VENV)/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
+	@echo "Training: 3,000 formulas of which only the value is known, about 15 seconds on 2 cores."
 	$(VENV)/bin/softground $(DEMO)
 
 test: export OMP_NUM_THREADS = 1

@@ -30,7 +30,6 @@ EXTRAS = {  # what each extra is imported for
     "plots": ("matplotlib.pyplot",),
     "rules": ("cpmpy", "ortools.sat.python.cp_model"),
     "tensorboard": ("tensorboard", "torch.utils.tensorboard"),
-    "window": ("starlette.applications", "uvicorn"),
 }
 TRAIN = "train hwf --data digits --image-size 8 --lengths 1 --train-size 64 --test-size 32 --epochs 1 --out run"
 COMMANDS = ("--version", "tasks", TRAIN, "evaluate run")

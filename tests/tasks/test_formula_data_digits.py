@@ -32,7 +32,7 @@ def test_defaults(data: Split) -> None:
     assert data.test.x.shape == (1000, 7, 1, 16, 16)
     assert data.train.x.dtype == torch.uint8
     assert data.train.x.is_contiguous()
-    assert "load_digits" in data.note
+    assert "scikit-learn" in data.note
     assert data.note.count(".") == 1
 
 

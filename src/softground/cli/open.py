@@ -21,7 +21,7 @@ from .loading import OfRun, model_of, task_of
 
 @dataclass(frozen=True, kw_only=True)
 class Command(OfRun):
-    """Show a run in a browser, as it goes on or as it ended, and read what you draw or drop (needs the extra window).
+    """Show a run in a browser, as it goes on or as it ended, and read what you draw or drop.
 
     Only this machine can see it, and only at the address that is printed. Ctrl-C ends it.
     """

@@ -109,12 +109,11 @@ def _find(root: Path, stem: str, kind: str) -> Path:
 def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, str]:
     """Digits to train and to test on, of different images, and a sentence that says where they come from."""
     if source == "digits":
-        return *embedded_digits(
-            enlarge=2
-        ), "Real 8×8 handwritten digits of scikit-learn, a quarter of them for testing."
+        note = "Data: scikit-learn's 8×8 digits, a quarter of them for testing; MNIST: --data mnist."
+        return *embedded_digits(enlarge=2), note
     if data_dir is None:
         raise DataError("MNIST is not built in; give the folder that holds its IDX files, ", Setting("data_dir"), ".")
-    note = "MNIST digits; test examples show images of its test set."
+    note = "Data: MNIST; test examples show images of its test set."
     return load_idx_digits(data_dir, "train"), load_idx_digits(data_dir, "test"), note
 
 

@@ -20,7 +20,6 @@ from typing import Any
 from ..errors import DataError, SoftgroundError
 from ..files import typed
 from ..model import Model
-from ..registry import load
 from ..report.facts import Facts
 from ..report.html.page import SIFT, render
 from ..runs import RunFolder
@@ -63,7 +62,7 @@ def serve(folder: RunFolder, model: Callable[[], Model], port: int, ready: Calla
 
 def server(app: Any) -> Any:
     """A server of the application. It closes the oldest of too many connections without a complete request."""
-    uvicorn = load("uvicorn", "A window on a run", "starlette uvicorn")
+    import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     waiting: list[Any] = []  # the oldest first
@@ -80,7 +79,6 @@ def server(app: Any) -> Any:
 
 def application(folder: RunFolder, model: Callable[[], Model], token: str) -> Any:
     """The pages of one run, as an ASGI application; ``model`` loads the network of the last checkpoint."""
-    load("starlette", "A window on a run", "starlette uvicorn")
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.middleware import Middleware

@@ -40,8 +40,8 @@ def load(plan: Plan, image_size: int | None, seed: int) -> list[Split]:
     pools = _pool(train_digits, train_operators, side), _pool(test_digits, test_operators, side)
     shown = sum(int(pool.counts[: len(DIGITS)].sum()) for pool in pools)
     note = (
-        f"{shown} real 8x8 handwritten digits of scikit-learn's load_digits, with operators drawn by a stroke "
-        "generator; training and test images are disjoint, but the same people wrote the digits of both."
+        f"Data: {shown:,} of scikit-learn's 8×8 digits and drawn operators, other images for testing than for training "
+        "but of the same writers; the published images: --data hwf."
     )
     return random_splits(pools, plan, rngs, note)
 
