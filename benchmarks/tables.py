@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,7 @@ import speed_table
 import sudoku9_table
 import your_data_table
 
-from papers.li2023.choices import PATHS, chosen
-from papers.li2023.sdsp import GIBBS
+from papers.li2023.choices import PATHS
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -45,56 +44,49 @@ def percent(row: dict[str, Any] | None, *keys: str) -> str:
 
 
 def hwf() -> str:
-    """Handwritten formulas, both readings: weak supervision beside labels, two splits; from the reproduction's runs."""
+    """Handwritten formulas from values, with labels beside, on two splits; from the reproduction's runs."""
     table = reproduced()
-    names = {
-        "exp/II": ("`--preset paper --schedule exp`", "98.6 / 90.7", "sup/SUP"),
-        "exp-ngs/II": ("`--preset paper --schedule exp`, Stage II by back-search", "99.5 / 96.6 ¹", None),
-        "best/I": ("`--preset best` (convolutional, 289 k parameters, distorted images)", "– / 97.2 ²", "best-sup/SUP"),
-        "best-plain/I": ("`--preset best --no-augment` (images as they are)", "–", None),
-        "best-grammatical/I": ("`--preset best --readings grammatical` (distorted images)", "–", None),
-    }
+    best = "`--preset best` (convolutional, distorted images)"
+    rows = (
+        ("`--preset paper --schedule exp`", "standard", "exp/II", "sup/SUP", "98.6 / 90.7"),
+        ("the same, Stage II by back-search", "standard", "exp-ngs/II", None, "99.5 / 96.6 ¹"),
+        (best, "standard", "best/I", "best-sup/SUP", "– / 97.2 ²"),
+        ("`--preset best --no-augment`", "standard", "best-plain/I", None, "–"),
+        ("`--preset best --readings grammatical`", "standard", "best-grammatical/I", None, "–"),
+        ("`--preset paper --schedule exp`", "writers", "exp/II", "sup/SUP", "–"),
+        (best, "writers", "best/I", "best-sup/SUP", "–"),
+    )
     lines = [
-        "Symbol / calculation accuracy in %, mean ± sd over seeds (three unless noted), on HWF reconstructed from "
-        "CROHME strokes, over all readings as published: the most probable of all 13 symbols at every site, where what "
-        "is no formula is wrong. [In square brackets: the most probable grammatical formula, by the same network.] "
-        "*Standard* is the published split, in which 72 % of the test slots show an image that also occurs in "
-        "training; *writers* tests on hands never seen in training. Where a row says so, images are distorted at "
-        "random (affine and elastic) in training, from values and with labels.",
+        "Symbols / values read correctly, in %, on HWF, reconstructed from CROHME strokes (ink bright); mean, and sd "
+        "of the values, of three seeds unless noted. An ungrammatical prediction is wrong; the last column restricts "
+        "the same network to grammatical formulas. *Standard* is the published split (72 % of the test slots show a "
+        "training image); *writers* tests on other writers.",
         "",
-        "| setting | published | from values, standard | with labels, standard | from values, writers "
-        "| with labels, writers |",
+        "| setting | split | published | from values | with labels | from values, grammatical |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for row, (name, published, labels) in names.items():
+    for name, split, row, labels, published in rows:
         cells = [
-            both_readings(table.get(f"hwf/{split}/{key}", {}).get("ours"))
-            for split in ("standard", "writer")
-            for key in (row, labels)
+            read(table.get(f"hwf/{split.removesuffix('s')}/{key}", {}).get("ours"), kind)
+            for key, kind in ((row, ""), (labels, ""), (row, "grammatical_"))
         ]
-        lines.append(f"| {name} | {published} | {' | '.join(cells)} |")
-    stage = both_readings(table.get("hwf/standard/exp/I", {}).get("ours"))
+        lines.append(f"| {name} | {split} | {published} | {' | '.join(cells)} |")
+    stage = read(table.get("hwf/standard/exp/I", {}).get("ours"), "")
     lines += [
         "",
-        f"After Stage I alone the paper's preset stands at {stage} (published: 82.6 / 25.7). Published: the paper's "
-        "Table 1 (Li et al., ICLR 2023), one run. ¹ Its Table 3, *Stage I + NGS*. ² The table *Performance* of "
-        "`examples/hwf/README.md` in ABLkit's repository (read in 2026): reasoning accuracy for equations of length 7, "
-        "on an A100; no seeds or spread given. "
-        f"Settings of `--preset best` {choice.said('hwf')}. {measured('hwf')}",
+        f"After Stage I alone the paper's preset reads {stage} (published: 82.6 / 25.7). Published: the paper's Table "
+        "1 (2023), one run. ¹ Its Table 3. ² ABLkit's `examples/hwf/README.md`, read in 2026; no seeds given. "
+        f"Learning rate, batches and epochs of `best` {choice.said('hwf')}. {measured('hwf')}",
     ]
     return "\n".join(lines)
 
 
-def both_readings(ours: dict[str, Any] | None) -> str:
-    """``98.86 ± 0.17 / 92.19 ± 1.21 [99.01 ± 0.12 / 93.40 ± 1.02]``, or a dash where nothing was measured."""
+def read(ours: dict[str, Any] | None, kind: str) -> str:
+    """``98.86 / 92.19 ± 1.21``: symbols and values of one way to read, or a dash where nothing was measured."""
     if not ours:
         return "–"
-    count = next(iter(ours.values()))["seeds"]
-    kinds = [
-        percent(ours | {"seeds": count}, *(f"{kind}{what}_accuracy" for what in ("symbol", "calculation")))
-        for kind in ("", "grammatical_")
-    ]
-    return f"{kinds[0]} [{kinds[1]}]{seeds({'seeds': count})}"
+    symbols, values = (ours[f"{kind}{what}_accuracy"] for what in ("symbol", "calculation"))
+    return f"{symbols['mean']:.2f} / {percent({'values': values, 'seeds': values['seeds']}, 'values')}{seeds(values)}"
 
 
 def seeds(row: dict[str, Any]) -> str:
@@ -107,15 +99,15 @@ def sudoku() -> str:
     table, sizes = reproduced(), (50, 100, 300, 500)
     rows = {
         "best/I": "`--preset best` (convolutional, distorted images)",
-        "best-sup/SUP": "the same with labels",
-        "best-lenet/I": "`--preset best --network lenet` (LeNet-5, distorted images)",
-        "best-plain/I": "`--preset best --no-augment` (convolutional, images as they are)",
+        "best-sup/SUP": "the same recipe with labels",
+        "best-lenet/I": "the same with LeNet-5",
+        "best-plain/I": "the same, images not distorted",
     }
     lines = [
-        "Share of 1,000 test boards whose prediction is valid, in %, mean ± sd over seeds (three unless noted), on "
-        "MNIST. The paper's row is of single runs, on its own boards and images. The others have the recipe of "
-        "`--preset best`: at least 3,000 updates, batches of 16 and, where a row says so, images distorted at random; "
-        f"its settings {choice.said('sudoku')}. What they have over the paper's row is not the sampler's merit alone.",
+        "Valid boards among 1,000 predicted test boards, in %, by the number of training boards; MNIST, mean ± sd of "
+        "three seeds. The paper's row: single runs on its own boards and images. Ours: exact sum, at least 3,000 "
+        "updates, batches of 16, so more differs than the sampler. "
+        f"Settings {choice.said('sudoku')}.",
         "",
         "| setting | " + " | ".join(f"{n} boards" for n in sizes) + " |",
         "| --- |" + " --- |" * len(sizes),
@@ -129,14 +121,15 @@ def sudoku() -> str:
 def sdsp() -> str:
     """Shortest paths: share of paths found, weak supervision beside labels; from the reproduction's runs."""
     rows = {
-        "best/I": "`--preset best`",
+        "best/I": "`--preset best`: the graph network `PathGNN`, nearest feasible point",
         "best-sup/SUP": "the same with labels",
-        "gibbs/I": f"`{flags(GIBBS | chosen(PATHS))}`",
+        "gibbs/I": "a plain network, Gibbs sampling (`--network mlp --kernel gibbs`)",
     }
     lines = [
-        "Share of shortest paths that A\\* finds with the predicted distances, and their Spearman correlation with the "
-        "true ones, in %, mean ± sd over seeds (three unless noted), on 1,000 test graphs with uniform trees. Settings "
-        f"of `best` {choice.said('sdsp')}, those of the last row {choice.said(PATHS)}.",
+        "Shortest paths that A\\* finds with the predicted distances, and Spearman correlation with the true "
+        "distances, in %; mean ± sd of three seeds, 1,000 test graphs with uniform trees. Settings "
+        + "; ".join(sorted({choice.said("sdsp"), choice.said(PATHS)}))
+        + ".",
         "",
         "| setting | paths found | Spearman |",
         "| --- | --- | --- |",
@@ -145,16 +138,6 @@ def sdsp() -> str:
         metrics = ("path_accuracy", "spearman")
         lines += row_of(name, [figures(reproduced(), f"sdsp/uniform/{key}", metric) for metric in metrics])
     return "\n".join([*lines, "", measured("sdsp")])
-
-
-def flags(options: Mapping[str, Any]) -> str:
-    """Options as they are written on the command line; a switch has no value."""
-    words = []
-    for name, value in options.items():
-        words.append(f"--{name.replace('_', '-')}")
-        if not isinstance(value, bool):
-            words.append(f"{value:.1g}" if isinstance(value, float) else str(value))
-    return " ".join(words)
 
 
 def reproduced() -> dict[str, Any]:
@@ -175,11 +158,8 @@ def row_of(name: str, cells: list[str]) -> list[str]:
 
 
 def measured(task: str) -> str:
-    """Where a table of the reproduction comes from."""
-    return (
-        f"Rows not on record yet are left out. Measured by `python -m papers.li2023 {task} --data-dir DIR`; "
-        "docs/reproduction.md has more rows, the machine and the commit."
-    )
+    """The command that measures a table of the reproduction."""
+    return f"Measured by `python -m papers.li2023 {task} --data-dir DIR`; more in docs/reproduction.md."
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -210,7 +190,8 @@ def filled(text: str) -> str:
     """A document with its tables as the JSON has them now."""
 
     def replace(match: re.Match[str]) -> str:
-        return f"<!-- table {match[1]} -->\n{TABLES[match[1]]()}\n<!-- end -->"
+        rows = re.sub(r"(?m)^\|.*$", lambda row: re.sub(r" *\| *", "|", row[0]), TABLES[match[1]]())
+        return f"<!-- table {match[1]} -->\n{rows}\n<!-- end -->"
 
     return re.sub(r"<!-- table (\w+) -->.*?<!-- end -->", replace, text, flags=re.S)
 
