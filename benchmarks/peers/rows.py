@@ -106,7 +106,7 @@ ROWS: dict[str, Row] = {
     ),
     "ltntorch-once": Row(
         "addition",
-        "LTNtorch, network read once an image",
+        "LTNtorch, one forward pass per image",
         "run_ltntorch.py",
         "the same axiom, with its variables grounded in the network's probabilities, and batches of 128",
         told("ltntorch-once"),
@@ -132,7 +132,7 @@ ROWS: dict[str, Row] = {
     ),
     "softground-hwf-grammatical": Row(
         "formulas",
-        "softground, told where digits and operators stand",
+        "softground, grammatical readings",
         "run_softground_hwf.py",
         "`softground train hwf --preset best --network lenet --learning-rate 1.6e-2 --readings grammatical`, the cycle "
         "likewise",
