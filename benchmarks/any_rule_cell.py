@@ -38,8 +38,8 @@ import torch
 from torch import Tensor
 
 import softground as sg
+from softground.dice import seeded, stream
 from softground.runs.folder import plain
-from softground.seeds import seeded, stream
 from softground.tasks.sudoku.boards import random_boards
 from softground.tasks.sudoku.rule import groups
 

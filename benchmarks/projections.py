@@ -39,10 +39,9 @@ from cells import fill, parser, recorded
 from torch import Tensor
 
 import softground as sg
-from softground.dice import Sampler
+from softground.dice import Sampler, seeded, stream
 from softground.metrics import best_relabelling
 from softground.runs.folder import plain
-from softground.seeds import seeded, stream
 from softground.target import Target
 from softground.walks.candidates import collapsed
 from softground.walks.recommendation import Recommendation, paced, recommend

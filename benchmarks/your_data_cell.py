@@ -35,12 +35,12 @@ import torch
 
 import softground as sg
 from softground.data.digits import Digits, load_digits
+from softground.dice import seeded, stream
 from softground.experiments import Experiment
 from softground.experiments.named import named_recipe, problem_of
 from softground.experiments.place import Place
 from softground.experiments.recipe import Recipe
 from softground.runs.folder import plain
-from softground.seeds import seeded, stream
 from softground.tasks.sudoku.boards import draw_images, random_boards
 from softground.tasks.sudoku.problem import sudoku_task
 from softground.tasks.sudoku.rule import groups

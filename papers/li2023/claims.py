@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from softground.data.examples import Examples
-from softground.dice import Sampler
+from softground.dice import Sampler, stream
 from softground.experiments import Experiment
 from softground.inverses.base import Inverse
 from softground.kernels import KERNELS
@@ -20,7 +20,6 @@ from softground.projections import ChangeOne, Drop, Projection
 from softground.projections.base import Move
 from softground.projections.moves import SwapInside
 from softground.reals import AddNoise
-from softground.seeds import stream
 from softground.target import Target
 from softground.task import Task
 from softground.tasks.formulas import Formulas

@@ -40,8 +40,8 @@ import torch
 from torch import Tensor
 
 from softground.constraints import Program
+from softground.dice import stream
 from softground.inverses import Table
-from softground.seeds import stream
 from softground.spaces.categorical import Categorical
 
 from .walks import Walk, distance

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from softground.constraints import Program
+from softground.dice import stream
 from softground.inverses import Table, solutions
 from softground.kernels import Collapsed, Kernel, Metropolis
 from softground.projections import ChangeOne, Drop
-from softground.seeds import stream
 from softground.spaces.categorical import Categorical, CategoricalBelief
 from softground.target import Target
 from softground.tasks.formulas.data.alphabet import DIGITS, OPERATORS

@@ -29,18 +29,16 @@ __version__ = "0.4.0.dev0"
 _NAMES = {  # by room; what a rule, data, a loop and an except need
     "constraints": "All AllDifferent Allowed Between CPMpy Clause Cnf Contains Count Increasing Not OneOf Program SMT "
     "Scan Sum Value",
-    "answer_codes": "collate",
     "data": "Anchors Examples Records handwritten",
+    "dice": "seeded",
     "errors": "InfeasibleAnswer SoftgroundError",
     "estimator": "SoftGrounder",
-    "grounding_loss": "GroundingLoss",
     "inspection": "inspect",
     "inverses": "Budget",
+    "layer": "GroundingLoss Posterior collate",
     "learner": "Learner Stage grounding_stages",
     "model": "load",
     "networks": "PerSite convnet default_network mlp",
-    "posterior": "Posterior",
-    "seeds": "seeded",
     "spaces": "Categorical",
     "task": "Family Task",
 }

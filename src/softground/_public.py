@@ -1,6 +1,5 @@
 """The names of :mod:`softground` for type checkers; at run time each is imported at first use."""
 
-from .answer_codes import collate
 from .constraints import (
     SMT,
     All,
@@ -21,16 +20,15 @@ from .constraints import (
     Value,
 )
 from .data import Anchors, Examples, Records, handwritten
+from .dice import seeded
 from .errors import InfeasibleAnswer, SoftgroundError
 from .estimator import SoftGrounder
-from .grounding_loss import GroundingLoss
 from .inspection import inspect
 from .inverses import Budget
+from .layer import GroundingLoss, Posterior, collate
 from .learner import Learner, Stage, grounding_stages
 from .model import load
 from .networks import PerSite, convnet, default_network, mlp
-from .posterior import Posterior
-from .seeds import seeded
 from .spaces import Categorical
 from .task import Family, Task
 

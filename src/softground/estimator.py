@@ -26,6 +26,7 @@ from .constraints.base import Constraint
 from .data.anchors import Anchors
 from .data.columns import answers_of, listed
 from .data.examples import Examples, Ragged, as_tensor, different, held_out
+from .dice import seeded, stream
 from .errors import DataError, LearnerError
 from .files import Json
 from .learner import Learner, Stage, grounding_stages
@@ -34,7 +35,6 @@ from .learner.plan import Augment
 from .learner.settings import Mode
 from .model import Model, load
 from .networks import Ensemble, default_network
-from .seeds import seeded, stream
 from .spaces.categorical import Categorical
 from .task import Family, Task, as_task
 from .training import Batch, Term

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from . import __version__
+from .data.inputs import Inputs
 from .errors import CheckpointError
 from .files import (
     DOCUMENT_LIMIT,
@@ -34,7 +35,6 @@ from .files import (
     read_bounded,
     replace_file,
 )
-from .inputs import Inputs
 from .inverses.records import RECORDED, record
 from .learner.device import chosen_device
 from .learner.prediction import Reader
@@ -70,7 +70,7 @@ class Model(Reader):
     extra
         Further facts to be saved: None, numbers, texts, lists, tuples, dicts.
     seen
-        What the training inputs looked like, where known (:mod:`softground.inputs`); for a family, by shape.
+        What the training inputs looked like, where known (:mod:`softground.data.inputs`); for a family, by shape.
     """
 
     network: nn.Module

@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .data.inputs import Inputs
 from .errors import SoftgroundError
 from .files import Json, temporary
-from .inputs import Inputs
 from .learner.evaluation import like_weights, reader
 from .model import Model
 

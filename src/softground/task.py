@@ -30,8 +30,8 @@ from .metrics import accuracies
 from .spaces.base import Space
 
 if TYPE_CHECKING:
-    from .answer_codes import AnswerCodes
-    from .posterior import Posterior
+    from .layer.answer_codes import AnswerCodes
+    from .layer.posterior import Posterior
 
 S = TypeVar("S", bound=Space, default=Any)
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
@@ -133,7 +133,7 @@ class Task(Generic[S]):
     @cached_property
     def answer_codes(self) -> AnswerCodes:
         """The codes of the user's answers, where the law is asked about them."""
-        from .answer_codes import AnswerCodes
+        from .layer.answer_codes import AnswerCodes
 
         return AnswerCodes(self)
 
@@ -145,7 +145,7 @@ class Task(Generic[S]):
         Answers may be a list, a tensor, an array or a series; relations and None are fine. ``known`` symbols are as in
         :class:`~softground.Examples`. For one input ``[sites, symbols]``, give its answer.
         """
-        from .posterior import Posterior
+        from .layer.posterior import Posterior
 
         return Posterior(self.answer_codes, logits, answers, gamma=gamma, known=known)
 

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 import softground as sg
 from softground.data.augment import RandomAffine
+from softground.dice import seeded
 from softground.learner import recording
 from softground.learner.recording import Passes
 from softground.networks import convnet
 from softground.networks.blueprint import LAYERS, of_known_layers
 from softground.networks.layers import draw_from
-from softground.seeds import seeded
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="recordings need a GPU, and torch sees none")
 

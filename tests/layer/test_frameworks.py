@@ -19,8 +19,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import softground as sg
 from softground import Between, Categorical, Program, Task
-from softground.answer_codes import collate
-from softground.grounding_loss import GroundingLoss
+from softground.layer.answer_codes import collate
+from softground.layer.grounding_loss import GroundingLoss
 
 SPACE = Categorical([range(4)] * 2)
 
@@ -217,7 +217,7 @@ import os, sys
 sys.path[:0] = {path!r}
 import torch, torch.distributed as dist
 from test_frameworks import ROWS, TASK, X, Y, network
-from softground.grounding_loss import GroundingLoss
+from softground.layer.grounding_loss import GroundingLoss
 dist.init_process_group("gloo", init_method={store!r}, rank=int(sys.argv[1]), world_size=2)
 model = torch.nn.parallel.DistributedDataParallel(network())
 loss = GroundingLoss(TASK, answers=Y, gamma={gamma}, scaled={scaled})

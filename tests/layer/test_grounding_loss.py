@@ -18,9 +18,9 @@ from torch import Tensor
 
 import softground as sg
 from softground import Between, Categorical, Family, Not, OneOf, Task
-from softground.answer_codes import collate
 from softground.errors import ConstraintError, DataError, InfeasibleAnswer, LearnerError, NoLaw, SpaceError
-from softground.grounding_loss import GroundingLoss
+from softground.layer.answer_codes import collate
+from softground.layer.grounding_loss import GroundingLoss
 
 
 def logits_of(kind: str, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:

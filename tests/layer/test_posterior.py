@@ -18,7 +18,7 @@ import softground as sg
 from softground import Between, Categorical, Not, OneOf, Task
 from softground.constraints.relations import Relation
 from softground.errors import ConstraintError, DataError, InfeasibleAnswer, NoLaw, SpaceError
-from softground.posterior import Posterior
+from softground.layer.posterior import Posterior
 
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 3e-5}
 RELATED = [5, 0, Not(3), None, OneOf(1, 4), Between(2, 5)]
@@ -246,7 +246,7 @@ def test_answers_come_in_many_forms() -> None:
         torch.tensor([5.0, 0, 3, 3, 2, 9]),
         pd.Series([5, 0, 3, 3, 2, 9], index=[9, 8, 7, 6, 5, 4]),
         (5, 0, 3, 3, 2, 9),
-        sg.answer_codes.Answers([5, 0, 3, 3, 2, 9]),
+        sg.layer.answer_codes.Answers([5, 0, 3, 3, 2, 9]),
         [torch.tensor(a) for a in (5, 0, 3, 3, 2, 9)],
     ):
         assert torch.equal(task.log_prob(logits, form), plain)

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from learner_cases import adam, addition, chains_of, examples, kernel, make_learner
 from softground import Learner, Stage, Task, grounding_stages
-from softground.dice import Dice
+from softground.dice import Dice, stream
 from softground.inverses import Enumeration, Table
 from softground.inverses.base import Fibre, Solving, Start
 from softground.kernels import Info, Kernel
 from softground.projections import Dropped
 from softground.schedules import Constant, Exponential, Linear, Logarithmic
-from softground.seeds import stream
 from softground.target import Target
 from softground.training import SoftenedGrounding, ZeroDegree
 

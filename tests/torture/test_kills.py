@@ -21,7 +21,7 @@ def code(code): return code
 """
 # A run that does not put its dice back is another run.
 SABOTEUR = """
-from softground.seeds import Streams
+from softground.dice import Streams
 put_back = Streams.restore
 Streams.restore = lambda self, states: put_back(self, states | {"dice": self.dice.state()})
 """

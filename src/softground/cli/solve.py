@@ -13,13 +13,13 @@ from rich.console import Console
 
 from ..data.digits import load_digits
 from ..data.images import read_symbols, resize
+from ..dice import stream
 from ..errors import DataError
 from ..experiments.named import problem_of, recipe_of
 from ..experiments.place import Device
 from ..files import Json
 from ..model import Model
 from ..report.progress import result_table
-from ..seeds import stream
 from ..tasks.sudoku import Sudoku
 from ..tasks.sudoku.puzzles import FEWEST, GIVENS, Puzzles, inked, puzzle_figures, read_puzzles, solved
 from .loading import OfRun, model_of

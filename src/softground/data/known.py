@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..dice import stream
 from ..errors import DataError
-from ..seeds import stream
 from ..spaces.base import Space
 from ..spaces.categorical import Categorical
 from .examples import Ragged

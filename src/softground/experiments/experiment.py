@@ -18,6 +18,7 @@ from torch import nn
 
 from ..data.anchors import Anchors
 from ..data.known import reveal
+from ..dice import seeded, stream
 from ..errors import CheckpointError, DataError, InverseError, LearnerError, SoftgroundError
 from ..files import Json
 from ..learner import Learner
@@ -30,7 +31,6 @@ from ..networks import Ensemble
 from ..retired import SETTINGS
 from ..runs import RunFolder
 from ..runs.folder import CONFIG
-from ..seeds import seeded, stream
 from ..task import Family, Task
 from .named import named_recipe, problem_of, recipe_of
 from .place import Place, deterministic

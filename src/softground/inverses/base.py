@@ -31,7 +31,7 @@ from ..errors import InverseError
 from ..projections.base import Dropped
 from ..registry import Registry
 from ..retired import METHODS
-from ..spaces.belief import CategoricalBelief
+from ..spaces.categorical import CategoricalBelief
 from ..target import Target
 from .codes import Solutions, entries, index_of, ragged
 from .sets import Law, Listed, Sets

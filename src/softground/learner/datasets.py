@@ -17,11 +17,11 @@ from ..data.anchors import Anchors
 from ..data.columns import column_of, listed
 from ..data.examples import Examples, Ragged
 from ..data.gathered import Gathered
+from ..data.inputs import Inputs
 from ..data.known import known_codes
 from ..errors import ConstraintError, DataError, LearnerError
 from ..figures import flat_names
 from ..files import Json
-from ..inputs import Inputs
 from ..spaces.base import Space
 from ..spaces.categorical import Categorical
 from ..task import Family, Shape, Task

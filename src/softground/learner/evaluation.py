@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from ..data.gathered import Gathered
+from ..data.inputs import Inputs, first_not_finite
 from ..dice import Sampler
 from ..errors import DataError, InfeasibleAnswer, LearnerError, NonFiniteOutput, SoftgroundError, SpaceError
 from ..figures import flat_names
 from ..files import Json
-from ..inputs import Inputs, first_not_finite
 from ..inverses.base import finds_mode, most_probable
 from ..metrics import Reliability, auroc, best_relabelling, calibration_error, collapse, macro_f1, numbered, reliability
 from ..networks.layers import RandomLayer

@@ -35,12 +35,12 @@ from torch.optim import Optimizer
 
 from ..constraints.base import Constraint
 from ..data.gathered import Gathered
+from ..dice import untouched
 from ..errors import CheckpointError, SoftgroundError
 from ..files import Json
 from ..retired import effective
 from ..runs.digests import rows_digest, tensor_digest
 from ..runs.folder import RunFolder, environment, plain
-from ..seeds import untouched
 from ..spaces.base import Space
 from ..task import Shape, Task
 from .datasets import Batches, Part, tasks_of

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from ..constraints.program import Program
 from ..data.anchors import Anchors
+from ..data.inputs import Inputs
 from ..errors import DataError, LearnerError, Setting
 from ..files import Json
-from ..inputs import Inputs
 from ..preparing import reporter
 from ..runs.folder import RunFolder
 from ..task import Family, Task

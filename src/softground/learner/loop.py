@@ -29,13 +29,13 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ..dice import Streams, borrowed, untouched
 from ..errors import CheckpointError, NonFiniteOutput, Setting
 from ..figures import flat_names, results
 from ..files import Json
 from ..networks.ensemble import Ensemble
 from ..networks.layers import draw_from
 from ..runs.folder import RunFolder, plain
-from ..seeds import Streams, borrowed, untouched
 from ..training.members import side_by_side
 from ..training.step import Half, Moment, lesson
 from ..training.step import step as take

@@ -23,10 +23,10 @@ from torch.optim import Optimizer
 
 from ..data.augment import RandomAffine
 from ..data.gathered import Gathered
+from ..dice import Streams
 from ..errors import NonFiniteOutput
 from ..networks.blueprint import of_known_layers
 from ..networks.layers import draw_from
-from ..seeds import Streams
 from .datasets import length
 from .device import PRECISIONS
 from .evaluation import check_rows, complaint, each_once, some_of

@@ -26,12 +26,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ..dice import Streams
 from ..errors import CheckpointError
 from ..files import Json, failure
 from ..runs.checkpoint import load_part, one_is_missing, part, save_part, upcoming
 from ..runs.codec import decode, encode
 from ..runs.folder import CONFIG_DIGEST, RunFolder, history_digest
-from ..seeds import Streams
 from ..task import Shape, Task
 from ..training.first_states import WAITING
 from ..training.step import CHAINS

@@ -1,7 +1,8 @@
 """How a learner trains: each setting once, with its type, its default, what it means and what it may be.
 
 Learners, recipes, run folders and the command line read these fields. A new setting is a field here, or an entry of
-:data:`softground.features.FEATURES` where a term carries it out; nothing else names it but the code that uses it.
+:data:`softground.training.features.FEATURES` where a term carries it out; nothing else names it but the code that uses
+it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from numbers import Integral
 from typing import Any, Literal
 
 from ..errors import LearnerError
-from ..features import FEATURES, terms
 from ..files import LARGEST_WHOLE, Json
 from ..retired import MEMBERS
+from ..training.features import FEATURES, terms
 from .device import PRECISIONS, Precision
 
 Mode = Literal["raise", "drop"]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor
 
+from ..dice import Streams, stream
 from ..errors import DataError, InfeasibleAnswer, LearnerError, Setting
-from ..features import terms
 from ..files import Json
 from ..networks.ensemble import Ensemble
-from ..seeds import Streams, stream
 from ..target import Target
 from ..task import Shape, Task
+from ..training.features import terms
 from ..training.first_states import EMPTY, WAITING, WAITS
 from ..training.labelled_inputs import LabelledInputs, check_reads_apart
 from ..training.noise import Noise

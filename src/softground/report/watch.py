@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 from ..data.examples import Examples
+from ..dice import untouched
 from ..errors import NonFiniteOutput
 from ..files import Json, Unreadable, append_line, parse_object, read_lines, replace_file
 from ..learner import Learner
 from ..learner.datasets import Batches, Data, data_with_tasks
 from ..learner.evaluation import groundings
 from ..runs import RunFolder
-from ..seeds import untouched
 from ..training.first_states import WAITING
 from ..training.step import CHAINS
 from .findings import Symbols, look_at

@@ -42,6 +42,7 @@ from torch import Tensor, nn
 
 from ..constraints import Scan
 from ..data.examples import Examples, Split
+from ..dice import stream
 from ..errors import DataError
 from ..experiments.problem import EXACT, TASKS, Problem
 from ..experiments.recipe import Recipe
@@ -49,7 +50,6 @@ from ..files import Json
 from ..metrics import share
 from ..networks.blueprint import LAYERS
 from ..projections import ChangeOne, Drop, RandomDrop, Walk
-from ..seeds import stream
 from ..spaces.categorical import Categorical
 from ..task import Task
 from . import of_digits

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..data.digits import Digits, Source, divide_digits, load_digits
 from ..data.examples import held_out
+from ..dice import stream
 from ..experiments.problem import EXACT, Problem
 from ..files import Json
-from ..seeds import stream
 
 Made = TypeVar("Made")
 PRESETS: dict[str, Json] = {

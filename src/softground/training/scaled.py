@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from ..errors import LearnerError
-from ..spaces.belief import CategoricalBelief
+from ..spaces.categorical import CategoricalBelief
 from .step import Batch, Moment, Teacher, Term, TrainingSet
 from .usage import columns, fading
 

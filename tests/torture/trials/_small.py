@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from softground.constraints import Program
 from softground.data import Examples
 from softground.data.examples import Split
+from softground.dice import stream
 from softground.experiments import Problem, Recipe
 from softground.inverses import Enumeration, Table
 from softground.kernels import Exact, Guided, Kernel, Metropolis
@@ -23,7 +24,6 @@ from softground.learner import Stage, one_cycle
 from softground.networks import PerSite
 from softground.projections import ChangeOne, RandomDrop
 from softground.schedules import Exponential
-from softground.seeds import stream
 from softground.spaces import Categorical
 from softground.task import Task
 from softground.training import SoftenedGrounding, ZeroDegree

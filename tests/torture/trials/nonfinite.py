@@ -20,11 +20,11 @@ from unittest import mock
 import torch
 
 from softground.data import Examples
+from softground.dice import stream
 from softground.errors import NonFiniteOutput
 from softground.experiments import Experiment
 from softground.learner import Learner
 from softground.runs import RunFolder
-from softground.seeds import stream
 
 from ..trial import Tally, Trial
 from ._hurt import AT_ONCE, BATCHES, EPOCHS, HUGE, LARGE_INPUT, LARGE_RATE, SUBJECTS, TEST, Clock, Fault, Place, hurt

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ...constraints.program import Program
 from ...data.examples import Split
+from ...dice import stream
 from ...errors import LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
@@ -18,7 +19,6 @@ from ...inverses import INVERSES, Inverse, default_inverse
 from ...metrics import accuracies
 from ...networks import PerSite, Standardise
 from ...projections import ChangeOne, Drop, RandomDrop, Walk
-from ...seeds import stream
 from ...spaces.categorical import Readings
 from ...task import Family, Task
 from ...training import Teacher

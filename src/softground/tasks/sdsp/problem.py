@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 from torch import Tensor, nn
 
 from ...data.examples import Split
+from ...dice import stream
 from ...errors import DataError, LearnerError
 from ...experiments.problem import EXACT, TASKS, Problem
 from ...experiments.recipe import Recipe
@@ -20,7 +21,6 @@ from ...projections.base import Walk
 from ...reals import AddNoise, PointMass
 from ...registry import Registry
 from ...schedules import Schedule
-from ...seeds import stream
 from ...task import Task
 from ...training import SoftenedGrounding, Teacher
 from .gibbs import BlockGibbs, SiteGibbs

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ...data import RandomAffine
 from ...data.examples import Split
+from ...dice import stream
 from ...errors import LearnerError, Setting
 from ...experiments.problem import EXACT, TASKS
 from ...experiments.recipe import Recipe
@@ -16,7 +17,6 @@ from ...files import Json
 from ...metrics import best_relabelling, share
 from ...projections import Walk
 from ...schedules import Exponential, Schedule
-from ...seeds import stream
 from ...task import Task
 from ...training import Teacher
 from ..of_digits import OfDigits

@@ -15,19 +15,19 @@ import torch
 from torch import Tensor
 from torch.utils.data import default_collate
 
-from .constraints.base import outside_inference
-from .constraints.cnf import HOLDS, Cnf
-from .constraints.relations import pattern
-from .data.columns import answers_of
-from .data.known import known_codes
-from .errors import ConstraintError, DataError, NoLaw
-from .files import Json
-from .inverses.base import coded, sole, start_given
-from .inverses.composite import Composite, composite
-from .inverses.joint import together
-from .inverses.lists import Lists
-from .target import Target
-from .task import Task
+from ..constraints.base import outside_inference
+from ..constraints.cnf import HOLDS, Cnf
+from ..constraints.relations import pattern
+from ..data.columns import answers_of
+from ..data.known import known_codes
+from ..errors import ConstraintError, DataError, NoLaw
+from ..files import Json
+from ..inverses.base import coded, sole, start_given
+from ..inverses.composite import Composite, composite
+from ..inverses.joint import together
+from ..inverses.lists import Lists
+from ..target import Target
+from ..task import Task
 
 Method = Literal["auto", "exact", "parts", "chains"]
 CHECKED = 1024  # answers that are looked at together

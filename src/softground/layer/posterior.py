@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
+from ..dice import Sampler
+from ..errors import InverseError, SpaceError
+from ..inverses.base import solutions
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
 from .answer_codes import answer_list
-from .dice import Sampler
-from .errors import InverseError, SpaceError
-from .inverses.base import solutions
-from .spaces.belief import CategoricalBelief
-from .target import Target
 
 if TYPE_CHECKING:
     from .answer_codes import AnswerCodes

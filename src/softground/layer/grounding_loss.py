@@ -21,20 +21,20 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, distributed, nn
 
+from ..data.columns import picked
+from ..dice import Sampler
+from ..errors import DataError, LearnerError
+from ..files import Json
+from ..schedules import Constant
+from ..spaces.categorical import CategoricalBelief
+from ..target import Target
+from ..task import Family, Task, as_task
+from ..training import SoftenedGrounding
+from ..training.scaled import divided, readings, share_kept
+from ..training.step import Batch, Memory, TrainingSet
+from ..training.usage import columns
 from .answer_codes import AnswerCodes, Method, answer_list
-from .data.columns import picked
-from .dice import Sampler
-from .errors import DataError, LearnerError
-from .files import Json
 from .posterior import belief_of
-from .schedules import Constant
-from .spaces.belief import CategoricalBelief
-from .target import Target
-from .task import Family, Task, as_task
-from .training import SoftenedGrounding
-from .training.scaled import divided, readings, share_kept
-from .training.step import Batch, Memory, TrainingSet
-from .training.usage import columns
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "reduction": ("mean", "sum", "none"),

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .data.gathered import Gathered
-from .errors import DataError
-from .files import typed
+from ..errors import DataError
+from ..files import typed
+from .gathered import Gathered
 
 ROWS = 4096  # of which figures are taken
 CHANNELS = 64  # that have figures of their own
