@@ -19,7 +19,7 @@ _LINEAR = "For known sums of reals use Equations; for orders and ranges, levels 
 _MIXTURE = "P(z|x) is one product: use an Ensemble of networks, --members, whose mean says how sure one can be."
 _PROTOTYPE = "Use another network with anchors: fit(…, anchors=Anchors(images, symbols)), or --anchors 1."
 _UNDECIDED = "Use an Ensemble, --members, or a Term of your own, which gets the entropy from Law.entropy()."
-_TEACHER = "An objective of your own is a Teacher, which says what to read: use sg.Teacher, see 'Extending'."
+_TEACHER = "An objective of your own is a Teacher: use softground.training.Teacher; see examples/extending/even.py."
 _SCOUTS = (
     "Training is scaled and annealed by default, and starts again where it has failed: see --scaled and --restarts."
 )

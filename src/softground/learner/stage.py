@@ -126,14 +126,14 @@ def _refuse_old_hooks(stage: Stage) -> None:
         given = type(stage.objective).__name__
         raise LearnerError(
             f"Stage {stage.name} has the objective {given}; expected a softground.training.Teacher. An objective of "
-            "softground 0.3 becomes one by renaming begin and loss: see 'Extending' in the documentation."
+            "softground 0.3 becomes one by renaming begin and loss: see examples/extending/even.py."
         )
     for term in stage.terms:
         if not isinstance(term, Term) or len(inspect.signature(term.loss).parameters) != 1:
             raise LearnerError(
                 f"Stage {stage.name} has the term {type(term).__name__}; expected a softground.training.Term whose "
-                "hooks take the batch alone. A term of softground 0.3 has loss(task, batch, share): see 'Extending' in "
-                "the documentation."
+                "hooks take the batch alone. A term of softground 0.3 has loss(task, batch, share): see "
+                "examples/extending/confident.py."
             )
 
 
