@@ -100,6 +100,7 @@ class Task(Generic[S]):
         nameless_symbols: bool = False,
         detects: object = None,
         budget: Budget | None = None,
+        _way: _Way | None = None,
     ) -> None:
         if not isinstance(constraint, Constraint):
             raise SoftgroundError(
@@ -112,7 +113,9 @@ class Task(Generic[S]):
             raise SoftgroundError.of(
                 {"inverse": inverse}, "expected an Inverse, such as Table(rule), or None for a default."
             )
-        if inverse is None:
+        if inverse is None and _way is not None and _way.first.constraint is constraint:  # dataclasses.replace
+            way = _Way(_way.first, _way.open)
+        elif inverse is None:
             way = _Way(default_inverse(constraint, space), open=space.categorical)
         else:
             way = _Way(_with_rule(inverse, constraint), open=False)

@@ -119,7 +119,7 @@ def test_a_subset_has_the_columns_of_its_whole() -> None:
     part = Subset(Subset(whole, range(59, -1, -1)), range(10, 50))
     learner = make_learner(TASK)
     learner.fit(part, observer=lambda event, facts: event == "epoch")
-    assert whole.read == 40  # in one epoch, and none before it
+    assert whole.read == 80  # in one epoch and to judge the start, and none before
     found = learner.loop.parts[0].data
     assert found.answers == DATA.y[49:9:-1]
     assert torch.equal(found.known[:, 0], DATA.symbols.flip(0)[10:50, 0])  # type: ignore[union-attr, index]

@@ -43,6 +43,7 @@ def test_the_demos_picture_is_drawn_from_its_record(monkeypatch: pytest.MonkeyPa
     assert asked[1].split() == demo.DEMO
 
 
+@pytest.mark.filterwarnings("ignore:After")  # forty receipts teach nothing
 def test_the_readmes_code_runs() -> None:
     """Its three blocks, with the data that they leave out; the first is the rule of examples/receipts.py."""
     receipts = load(ROOT / "examples" / "receipts.py")

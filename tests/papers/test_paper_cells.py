@@ -13,6 +13,7 @@ from cli_cases import hurry
 from papers.li2023.__main__ import main
 from papers.li2023.cell import Where
 from papers.li2023.plan import plan, select
+from papers.li2023.store import Store
 from papers.li2023.work import run
 from softground.tasks import ShortestPaths
 from softground.tasks.sdsp.path_task import shortest_found
@@ -99,7 +100,8 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     assert "0 of 1 cells are done; 1 to go." in text
     assert "[1/1] sdsp/uniform/sup/0: SUP " in text
     path = tmp_path / "out" / "sdsp.jsonl"
-    kept = json.loads(path.read_text())
+    kept = Store(path.parent).read(CELLS["sdsp/uniform/sup/0"])
+    assert kept is not None
     assert kept["options"] == dict(select(list(CELLS.values()), ["sdsp/uniform/sup"])[0].options)
     assert kept["environment"]["torch"]
     when = path.stat().st_mtime_ns

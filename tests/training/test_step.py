@@ -484,7 +484,7 @@ def test_what_was_written_for_the_hooks_before_is_refused() -> None:
 
     old: Any = Objective()
     with pytest.raises(
-        LearnerError, match=r"has the objective Objective; expected a softground\.Teacher.*0\.3 becomes"
+        LearnerError, match=r"has the objective Objective; expected a softground\.training\.Teacher.*0\.3 becomes"
     ):
         sg.Stage("I", old, 1, adam)
     for term in (OldTerm(), HalfOld()):

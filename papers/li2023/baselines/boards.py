@@ -38,7 +38,7 @@ def authors_boards() -> Codes:
 @BOARDS.register("authors")
 def _drawn(size: int, count: int, rng: np.random.Generator) -> Codes:
     if size != SIZE:
-        raise DataError(f"The authors' boards have size {SIZE}, and {size} was given; use boards=all, or size={SIZE}.")
+        raise DataError.of({"size": size}, f"the authors' boards have size {SIZE}. Draw from all boards.")
     return rng.choice(authors_boards(), count)
 
 

@@ -193,6 +193,8 @@ def solutions(inverse: Inverse, y: Tensor) -> Solutions:
     if isinstance(of, Listed) and not of.cubes:
         place, owner, offsets = entries(*of.which.unbind(1))
         return Solutions(index_of(of.codes[:, place], of.sizes), owner, offsets)
+    if not inverse.space.indexable:
+        raise InverseError(f"{inverse!r} cannot list states: there are too many to be numbered.")
     sites = torch.arange(inverse.space.sites, device=y.device)[None]
     zeros, everything = torch.zeros_like(sites), Dropped(sites, shared=True)
     found = [inverse.fibre(zeros, one, everything) for one in torch.split(y, 1)]
