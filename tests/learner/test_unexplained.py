@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -284,21 +283,6 @@ def test_with_a_noise_level_they_are_suspects_for_certain(tmp_path: Path) -> Non
         certain = {int(row["example"]) for row in csv.DictReader(file) if float(row["meant"]) == 0}
     assert certain == set(BAD)
     assert all(0 < record["noise"] < 0.5 for record in made.history_[:3])
-
-
-@pytest.mark.filterwarnings("ignore:No first state")
-def test_examples_that_wait_are_no_suspects() -> None:
-    """Neither is a stage asked that has not begun: the observer ends the run in the first epoch."""
-    task = numbers()
-    data = pictures(20)
-    guided = Guided(task.inverse, RandomDrop(task.space, 2))
-    stages = [Stage(name, SoftenedGrounding(guided, Constant(1.0)), 2, adam) for name in ("I", "II")]
-    made = make_learner(task, stages, mlp(10, 10), noise=0.2, unexplained="drop")
-    made.fit(replace(data, y=[10**SITES, *data.y[1:]]), observer=lambda event, facts: event == "epoch")
-    assert len(made.history_) == 1
-    assert made.history_[0]["unstarted"] > 10
-    waiting = made.loop.parts[0].memory[0]["waiting"]
-    assert not {one.example for one in made.suspects_} & set((waiting == WAITS).nonzero().flatten().tolist())
 
 
 def test_readings_are_completed_with_up_to_a_thousand_combinations() -> None:

@@ -248,6 +248,13 @@ def coded(inverse: Inverse, y: Tensor) -> Tensor:
     return y if numbering is None else numbering.marks.codes(y)
 
 
+def empty(inverse: Inverse, y: Tensor, known: Tensor | None = None) -> Tensor:
+    """Which S_y have no state with the known symbols, by the law: bool ``[rows]``."""
+    weights = inverse.space.uniform(len(y), y.device)
+    weights = weights if known is None else weights.given(known)
+    return torch.isneginf(inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True))
+
+
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
     """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
     found = inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True) > -math.inf

@@ -1,10 +1,10 @@
 r"""Whether the parts of a rule can hold together: is S_y = ∩ S_y^c empty, though no S_y^c is?
 
-The laws of parts cannot tell, and an answer that contradicts itself would be trained on like any other. Where the law
-of the whole is known, it can. Elsewhere a solver is asked once for each distinct answer: the rule's own, or Z3, to
-which a rule of the usual parts is one formula (:func:`~softground.constraints.smt.in_formula`). It says yes, no, or
-gives up; what is left when the seconds have passed is undecided too. Where the first fifth of the time finds no
-contradiction, the rest of it is saved.
+Where no part is empty by its own law, the parts cannot tell, and an answer that contradicts itself would be trained on
+like any other. Where the law of the whole is known, it can. Elsewhere a solver is asked once for each distinct answer:
+the rule's own, or Z3, to which a rule of the usual parts is one formula
+(:func:`~softground.constraints.smt.in_formula`). It says yes, no, or gives up; what is left when the seconds have
+passed is undecided too. Where the first fifth of the time finds no contradiction, the rest of it is saved.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from ..constraints.pieces import All
 from ..constraints.smt import in_formula, left_out
 from ..preparing import preparing
 from .base import Inverse, start_given
+from .composite import composite
 from .lists import Lists
 from .solved import Solved
 from .z3 import Z3
 
 EACH = 2.0  # seconds for one answer
+SHARE = 6  # a sixth of a task's seconds is for finding answers that contradict themselves
 
 
 def together(
@@ -46,18 +48,21 @@ def together(
     if whole.exact:
         start = start_given(whole, y, 0, known)
         return ~start.found & start.proved, ~start.found & ~start.proved
+    parts = composite(rule, whole)
+    empty = parts.empty(whole.space, y, known) if parts.exact else torch.zeros(len(y), dtype=torch.bool).to(y.device)
     fixed = [(-1,) * whole.space.sites] * len(y) if known is None else map(tuple, known.tolist())
     rows = [*zip(map(tuple, y.view(len(y), -1).tolist()), fixed, strict=True)]
-    decided: dict[Any, bool | None] = dict.fromkeys(rows)
+    decided: dict[Any, bool | None] = {row: lost or None for row, lost in zip(rows, empty.tolist(), strict=True)}
+    left = [row for row, lost in decided.items() if not lost]
     solver, all_said = solver_of(rule, whole)
     began, found = time.monotonic(), False
-    with preparing("Whether parts contradict each other", len(decided)) as done:
-        for count, ((answer, *_), codes) in enumerate(decided if solver is not None else ()):
+    with preparing("Whether parts contradict each other", len(left)) as done:
+        for count, (answer, codes) in enumerate(left if solver is not None else ()):
             if time.monotonic() - began > (seconds if found else seconds / 5):
                 break
-            empty = solver.empty(answer, codes)  # type: ignore[union-attr]
-            decided[(answer,), codes] = empty if all_said or empty else None
-            found |= bool(empty)
+            lost = solver.empty(answer[0], codes)  # type: ignore[union-attr]
+            decided[answer, codes] = lost if all_said or lost else None
+            found |= bool(lost)
             done(count + 1)
     verdicts = [decided[row] for row in rows]
     return tuple(torch.tensor([one is state for one in verdicts], device=y.device) for state in (True, None))  # type: ignore[return-value]

@@ -22,16 +22,14 @@ from ..data.columns import answers_of
 from ..data.known import known_codes
 from ..errors import ConstraintError, DataError, NoLaw
 from ..files import Json
-from ..inverses.base import coded, sole, start_given
+from ..inverses.base import coded, empty, sole, start_given
 from ..inverses.composite import Composite, composite
-from ..inverses.joint import together
+from ..inverses.joint import SHARE, together
 from ..inverses.lists import Lists
-from ..target import Target
 from ..task import Task
 
 Method = Literal["auto", "exact", "parts", "chains"]
 CHECKED = 1024  # answers that are looked at together
-CHECK = 6  # a sixth of the budget's seconds is for finding parts that contradict each other
 ADDING = threading.RLock()
 
 
@@ -239,16 +237,10 @@ class AnswerCodes:
 
     def empty(self, codes: Tensor, known: Tensor | None = None) -> Tensor:
         """Which S_y have no state, with the known symbols: bool ``[rows]``. For chains, those that are proved."""
-        task, space = self.task, self.task.space
+        task = self.task
         if self.method == "exact":
-            weights = space.uniform(len(codes), codes.device)
-            weights = weights if known is None else weights.given(known)
-            return torch.isneginf(task.inverse.law(Target(weights, codes, 1.0)).log_mass(quiet=True))
+            return empty(task.inverse, codes, known)
         if self.method == "chains":
             start = start_given(task.inverse, codes, 0, known)
             return ~start.found & start.proved
-        empty = self.parts.empty(space, codes, known)
-        rest = (~empty).nonzero().flatten()
-        own = None if known is None else known[rest]
-        empty[rest] = together(task.constraint, task.inverse, codes[rest], own, task.budget.seconds / CHECK)[0]
-        return empty
+        return together(task.constraint, task.inverse, codes, known, task.budget.seconds / SHARE)[0]

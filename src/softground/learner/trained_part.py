@@ -16,8 +16,8 @@ from torch import Tensor
 from ..dice import Streams, stream
 from ..errors import DataError, InfeasibleAnswer, LearnerError, Setting
 from ..files import Json
+from ..inverses.base import empty
 from ..networks.ensemble import Ensemble
-from ..target import Target
 from ..task import Shape, Task
 from ..training.features import terms
 from ..training.first_states import EMPTY, WAITING, WAITS
@@ -137,9 +137,7 @@ class TrainedPart(Part):
         """Raise where nothing of S_y is left, if the law on S_y is known; elsewhere the first states will tell."""
         task, y = self.task, self.y
         for rows in torch.split((known >= 0).any(1).nonzero().flatten(), ROWS) if task.inverse.exact else ():
-            weights = task.space.uniform(len(rows), y.device).given(known[rows])
-            mass = task.inverse.law(Target(weights, y[rows], 1.0)).log_mass(quiet=True)
-            lost = rows[torch.isneginf(mass)]
+            lost = rows[empty(task.inverse, y[rows], known[rows])]
             if len(lost):
                 raise task.contradicted(y[lost], self.data.at(lost).tolist())
 

@@ -29,14 +29,12 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..inverses.composite import Composite, composite
-from ..inverses.joint import together
+from ..inverses.joint import SHARE, together
 from ..schedules import Constant, Schedule
 from ..target import Target
 from ..task import Task
 from .first_states import EMPTY, WAITING
 from .step import OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSet
-
-CHECK = 6  # a sixth of the budget's seconds is for finding answers that contradict themselves
 
 
 @OBJECTIVES.register("parts")
@@ -63,13 +61,8 @@ class CompositeLikelihood(Teacher):
 
     def _empty(self, train: TrainingSet) -> Tensor:
         """Which answers nothing explains: by one of their parts, or because their parts contradict each other."""
-        assert self.parts is not None
-        task, y = train.task, train.y
-        empty = self.parts.empty(task.space, y, train.known)
-        rest = ~empty
-        known = None if train.known is None else train.known[rest]
-        seconds = task.budget.seconds / CHECK
-        empty[rest], undecided = together(task.constraint, task.inverse, y[rest], known, seconds)
+        task, y, seconds = train.task, train.y, train.task.budget.seconds / SHARE
+        empty, undecided = together(task.constraint, task.inverse, y, train.known, seconds)
         if bool(undecided.any()) and bool(empty.any()):  # where some answers are wrong, others may be
             warnings.warn(
                 f"The parts of {int(empty.sum()):,} answers contradict each other. Whether others do is not known for "
