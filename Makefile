@@ -42,6 +42,7 @@ $(VENV)/.installed: pyproject.toml requirements.txt $(VENV)/versions.txt
 	@wrong=$$($(PIP) check) || { echo "$$wrong" >&2; exit 1; }
 	@touch $@
 
+demo: export PYTHONDONTWRITEBYTECODE =  # pip compiles nothing: what the first run imports, the others find compiled
 demo: $(VENV)/.installed ## Train on handwritten formulas with the digits that ship with scikit-learn.
 	@echo "Training: 3,000 formulas of which only the value is known, about 15 seconds on 2 cores."
 	$(VENV)/bin/softground $(DEMO)
