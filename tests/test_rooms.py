@@ -15,7 +15,7 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 LONGEST = 600
 # A room knows those on the lines above it and, one way only, others on its own line.
 ORDER = """
-errors dice retired registry metrics figures files preparing
+errors dice retired registry metrics figures files preparing notebook
 spaces
 target constraints
 projections
@@ -36,7 +36,7 @@ _public cli
 RANK = {room: rank for rank, line in enumerate(ORDER.splitlines()) for room in line.split()}
 # Imports inside functions that look up: for what is asked for by name, or written when a run ends.
 LOOKS_UP = {("experiments/named.py", "tasks"), ("learner/learner.py", "model")}
-LOOKS_UP |= {("task.py", "layer")}
+LOOKS_UP |= {("task.py", "layer"), ("report/html/run.py", "experiments")}
 # Rules whose function was lost when their model was saved; a scan that adds up as well, a program that has parts.
 HEIRS = {("RecordedProgram", "Program"), ("RecordedScan", "Scan"), ("AdditionScan", "Scan"), ("Boards", "Program")}
 HEIRS |= {("Auto", "Constant")}  # which a learner may replace

@@ -126,7 +126,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         The share of the examples that is held out at random, so that the fit keeps the epoch whose held-out answers
         were best; and after how many epochs without a better one it ends (0: never). See ``fit(validation=…)``, too.
     verbose
-        Show progress, where stderr is a terminal.
+        Show progress and the verdict on stderr.
 
     Attributes
     ----------

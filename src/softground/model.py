@@ -39,6 +39,7 @@ from .inverses.records import RECORDED, record
 from .learner.device import chosen_device
 from .learner.prediction import Reader
 from .networks import blueprint
+from .notebook import as_html, network_facts, task_facts
 from .reals.gaussian import Gaussian
 from .retired import Retired
 from .runs.checkpoint import digest, pack, part, unpack
@@ -83,6 +84,13 @@ class Model(Reader):
     note: str = ""
     extra: Json = field(default_factory=dict)
     seen: Any = None
+
+    def _repr_html_(self) -> str:
+        known = {"task": self.name} if self.task is None else task_facts(self.task)
+        return as_html("Model", known | network_facts(self.network))
+
+    def __repr__(self) -> str:
+        return f"Model({self.name!r}, {type(self.network).__name__} on {self.device})"
 
     def save(self, path: Path | str) -> None:
         """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""

@@ -27,6 +27,7 @@ from .inverses.enumeration import default_inverse
 from .inverses.ladder import Budget, Choice, climb
 from .inverses.listing import Listing
 from .metrics import accuracies
+from .notebook import as_html, task_facts
 from .spaces.base import Space
 
 if TYPE_CHECKING:
@@ -155,6 +156,9 @@ class Task(Generic[S]):
     def log_prob(self, logits: object, answers: object = None, *, known: object = None) -> Tensor:
         """log P(y|x) of every row, differentiable; with known symbols log P(y, known|x)."""
         return self.posterior(logits, answers, known=known).log_mass
+
+    def _repr_html_(self) -> str:
+        return as_html("Task", task_facts(self))
 
     @property
     def open(self) -> bool:

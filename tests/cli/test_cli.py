@@ -194,14 +194,13 @@ def test_output_that_goes_to_a_file_is_readable_lines(tmp_path: Path, capsys: py
     epochs = [line for line in output.splitlines() if line.startswith("Stage ")]
     assert len(epochs) == 5
     assert re.fullmatch(
-        r"Stage I, epoch 1/3: loss [\d.]+, γ 1, feasible [\d.]+%; test: calculation [\d.]+%, symbol [\d.]+%, "
-        r"grammatical calculation [\d.]+%, grammatical symbol [\d.]+%",
-        epochs[0],
+        r"Stage I, epoch 1/3: training answers explained [\d.]+%, held-out calculation accuracy [\d.]+%", epochs[0]
     )
     assert epochs[-1].startswith("Stage II, epoch 2/2: ")
     assert "48 training examples" in output
-    assert "after Stage II" in output
-    assert output.rstrip().endswith(f"Run folder: {tmp_path / 'run'}")
+    assert re.search(r"^held-out answers explained [\d.]+% \(chance [\d.]+%\)", output, re.M)
+    assert read(tmp_path / "run" / "summary.json")["verdict"]["sentence"] in output
+    assert f"softground open {tmp_path / 'run'}" in output
 
 
 def test_quiet_shows_no_progress_but_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,7 +208,7 @@ def test_quiet_shows_no_progress_but_the_result(tmp_path: Path, capsys: pytest.C
     captured = capsys.readouterr()
     assert "epoch" not in captured.out
     assert "training examples" not in captured.out
-    assert "symbol accuracy" in captured.out
+    assert "held-out symbols correct" in captured.out
     assert captured.err == ""
 
 

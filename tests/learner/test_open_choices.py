@@ -164,13 +164,7 @@ def test_chains_that_stand_still_are_told(tmp_path: Path) -> None:
 
 def test_signs_are_read_from_records() -> None:
     slow = {"stage": "I", "feasible": 0.1, "gamma": 1.0}
-    assert list(learning_problems([slow] * 8)) == ["chance"]
-    assert not learning_problems([slow] * 7)
-    lucky = [slow | {"feasible": slow["feasible"] + up} for up in (0.0, 0.01, 0.06, 0.02, -0.01, 0.07, 0.0, 0.03)]
-    assert list(learning_problems(lucky)) == ["chance"]  # few examples, whose readings go up and down
-    assert not learning_problems([slow | {"gamma": None}] * 12)  # γ = ∞ learns nothing on purpose
-    assert not learning_problems([slow, *[slow | {"feasible": 0.2}] * 8])
-    assert not learning_problems([slow | {"feasible": 0.6}] * 8)
+    assert not learning_problems([slow] * 100)  # what was learnt is the verdict's to say
     still = slow | {"acceptance": 0.0, "moved": 0.0}
     assert list(learning_problems([still] * 3)) == ["still"]
     assert not learning_problems([still | {"acceptance": 1.0}] * 3)  # a draw from the law itself

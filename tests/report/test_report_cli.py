@@ -17,7 +17,7 @@ from softground.report.findings import FINDINGS
 from softground.report.watch import GALLERY
 from softground.report.words import in_words
 
-WHOLE = ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
+WHOLE = ["held-out", "watched", "symbols", "figures", "curves", "confidence", "time", "config"]
 
 hurried = pytest.fixture(autouse=True, scope="module")(hurry)
 
@@ -108,6 +108,7 @@ def test_a_run_whose_data_are_gone_still_gets_its_curves(copy: Path, capsys: pyt
     assert main(["report", str(copy)]) == 0
     assert "without examples and confusions" in capsys.readouterr().err
     assert [a["id"] for a in Page((copy / "report.html").read_text()).all("section")] == [
+        "figures",
         "curves",
         "confidence",
         "time",
@@ -119,9 +120,9 @@ def test_a_run_that_another_program_started_has_the_whole_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task = addition()
-    make_learner(task).fit(examples(task), examples(task, 50, seed=1), out=tmp_path / "run")
+    make_learner(task).fit(examples(task), examples(task, 50, seed=1), out=tmp_path / "run", quiet=True)
     page = Page((tmp_path / "run" / "report.html").read_text())
-    sections = [*WHOLE[:3], "maps", *WHOLE[3:5], "choice", *WHOLE[5:]]  # some examples are explained
+    sections = [*WHOLE[:3], "maps", *WHOLE[3:6], "choice", *WHOLE[6:]]  # some examples are explained
     assert [a["id"] for a in page.all("section")] == sections
     assert f"{read(tmp_path / 'run' / 'summary.json')['answer_accuracy']:.2%}" in page.text
     assert main(["report", str(tmp_path / "run")]) == 0

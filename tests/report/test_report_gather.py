@@ -255,3 +255,14 @@ def test_answers_that_are_fractions_are_written_as_such() -> None:
 
     assert written(Fraction(-7, 2)) == "-7/2"
     assert written(torch.zeros(2, 30, 30)) is None
+
+
+def test_training_data_alone_fill_the_report(tmp_path: Path) -> None:
+    task = addition()
+    data = examples(task)
+    make_learner(task).fit(Examples(data.x, data.y), out=tmp_path / "run")
+    html = (tmp_path / "run" / "report.html").read_text()
+    assert 'id="watched"' in html
+    assert 'id="symbols"' in html  # grounded against predicted, which needs no label
+    assert "No held-out data were given" in html
+    assert "checked on training answers only" in html

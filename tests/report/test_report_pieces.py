@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from report_cases import Page, drawn, facts, findings, history, loads, watched
+from softground.experiments.named import named_recipe
 from softground.report.findings import Findings, Input, Matrix, Shown
 from softground.report.html import compare_page, run_page
 from softground.report.html.charts import (
@@ -24,6 +25,7 @@ from softground.report.html.charts import (
 )
 from softground.report.html.diagrams import confusion
 from softground.report.html.gallery import moments, thinned
+from softground.report.html.run import _recipe
 
 
 def charts(history: Records) -> list[str]:
@@ -43,9 +45,9 @@ def test_a_page_has_every_part_and_the_figures_of_the_summary() -> None:
     page = Page(html)
     assert loads(html) == []
     anchors = [a["id"] for a in page.all("section")]
-    assert anchors == ["curves", "symbols", "confidence", "held-out", "watched", "time", "config"]
+    assert anchors == ["held-out", "watched", "symbols", "figures", "curves", "confidence", "time", "config"]
     assert [a["href"] for a in page.all("a")] == [f"#{anchor}" for anchor in anchors]
-    for figure in ("87.50%", "12.50%", "75.00%", "93.75%", "1,234", "56,789", "1 min 15 s", "Digits, made up."):
+    for figure in ("87.50%", "12.50%", "75.00%", "93.75%", "56,789", "1 min 15 s", "Digits, made up."):
         assert figure in page.text
     assert {"charset": "utf-8"} in page.all("meta")
     assert any(a.get("name") == "viewport" for a in page.all("meta"))
@@ -58,9 +60,36 @@ def test_a_run_that_lacks_something_still_gets_a_page(missing: str) -> None:
     anchors = [a["id"] for a in page.all("section")]
     gone = {"findings": {"symbols", "held-out", "watched"}, "history": {"curves", "time"}}.get(missing, set())
     gone |= {"confidence"} if missing == "summary" else set()
-    assert set(anchors) == {"curves", "symbols", "confidence", "held-out", "watched", "time", "config"} - gone
+    whole = {"figures", "curves", "symbols", "confidence", "held-out", "watched", "time", "config"}
+    assert set(anchors) == whole - gone
     assert ("no summary" in page.text) == (missing == "summary")
     Page(compare_page([facts(**{missing: nothing[missing]}), facts()]))
+
+
+def test_a_page_begins_with_the_verdict_and_has_at_most_four_tiles() -> None:
+    known = facts()
+    verdict = {"kind": "collapsed", "sentence": "Collapsed: 1 is <never> read.", "checked_on": "held-out answers"}
+    headline = [{"name": f"figure {k}", "value": 0.875, "chance": 0.1} for k in range(3)]
+    headline.append({"name": "symbols in use", "value": 9, "of": 10})
+    html = run_page(facts(summary={**known.summary, "verdict": verdict, "headline": headline}))
+    page = Page(html)
+    assert (
+        page.text.index("Collapsed: 1 is <never> read.")
+        < page.text.index("figure 0")
+        < page.text.index("Point at an epoch")
+    )
+    assert html.count('class="tile"') == 4
+    assert "figure 2" in page.text
+    for broken in ({"verdict": "?"}, {"verdict": {"kind": 3}}, {"headline": [3, {"value": "x"}]}):
+        Page(run_page(facts(summary={**known.summary, **broken})))
+
+
+def test_settings_other_than_the_presets_are_marked() -> None:
+    recipe = named_recipe("addition", epochs=3)[0].to_json()
+    rows = {name: (value, preset) for name, value, preset in _recipe(recipe)}
+    assert rows["epochs"][0] == "3"
+    assert {name for name, (_, preset) in rows.items() if preset} == {"epochs"}
+    assert _recipe({"task": "own", "preset": "none", "epochs": 3})[2] == ("epochs", "3", "")
 
 
 def test_curves_have_a_card_for_each_group_and_mark_the_stages() -> None:

@@ -31,11 +31,12 @@ def report(arguments: list[str], out: Path) -> Page:
 def test_boards_are_shown_as_boards(tmp_path: Path) -> None:
     page = report(SUDOKU, tmp_path / "run")
     assert [a["id"] for a in page.all("section")] == [
-        "curves",
-        "symbols",
-        "confidence",
         "held-out",
         "watched",
+        "symbols",
+        "figures",
+        "curves",
+        "confidence",
         "time",
         "config",
     ]
@@ -47,7 +48,7 @@ def test_boards_are_shown_as_boards(tmp_path: Path) -> None:
 
 def test_distances_are_drawn_and_have_no_confusion_matrix(tmp_path: Path) -> None:
     page = report(PATHS, tmp_path / "run")
-    assert [a["id"] for a in page.all("section")] == ["curves", "held-out", "watched", "time", "config"]
+    assert [a["id"] for a in page.all("section")] == ["held-out", "watched", "figures", "curves", "time", "config"]
     assert "a graph of 5 vertices" in page.text
     assert "spearman" in page.text
     assert page.all("circle", "dot")

@@ -77,6 +77,13 @@ class Examples(Dataset[tuple[Tensor, Any]]):
         symbols = None if known is None else known_of(table, known)
         return cls(inputs_of(table, inputs), answers_of(column(table, answer)), known=symbols)
 
+    def __repr__(self) -> str:
+        some = ", ".join(map(repr, self.y[:3])) + ", …" * (len(self.y) > 3)
+        more = "".join(
+            f", {name} symbols" for name, rows in (("true", self.symbols), ("known", self.known)) if rows is not None
+        )
+        return f"Examples({len(self.y):,} of shape {tuple(self.x.shape[1:])}, answers {some}{more})"
+
     def __len__(self) -> int:
         return len(self.y)
 

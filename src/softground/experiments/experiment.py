@@ -179,7 +179,9 @@ class Experiment(TrainingSettings):
         from rich.console import Console
 
         from ..report import loggers
-        from ..report.progress import Display, result_table, title
+        from ..report.facts import Facts
+        from ..report.progress import Display
+        from ..report.screen import last_screen
 
         if not resume:  # a run must resume on a machine without them
             loggers.require(self.place)
@@ -225,11 +227,5 @@ class Experiment(TrainingSettings):
                 raise KeyboardInterrupt(f"Go on with: {shell if self.recipe else python}") from None
         if not main:
             return {}
-        summary = learner.summary_
-        moments = {"before": summary["before"]} if summary["before"] else {}
-        moments |= {f"after {title(name)}": figures for name, figures in learner.results_.items()}
-        console.print(result_table(f"{self.task.name}, {summary['wall_seconds']:.0f} s", moments, self.more))
-        for each in learner.failures_:
-            console.print(f"This run has failed. {each.sentence}")
-        console.print(f"Report: {run.path / 'report.html'}\nRun folder: {run.path}", soft_wrap=True)
+        last_screen(console, Facts.read(run), run.path)
         return {"run_folder": str(run.path), **run.read_summary()}

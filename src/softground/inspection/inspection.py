@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import torch
@@ -57,6 +58,9 @@ class Inspection:
         from .show import as_text
 
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def as_dict(self) -> Json:
         """Everything as plain values; infinities are None."""

@@ -311,7 +311,7 @@ def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[s
     F1, collapse and calibration error of several shapes count all sites together; the accuracy is an average over
     examples, as a task's own metrics are.
     """
-    sites, task = _sites(parts, readings), parts[0].task
+    sites, task = sites_of(parts, readings), parts[0].task
     if not sites:
         return {}
     of = [_figures(each, len(task.space.symbols), task.nameless_symbols) for each in (*sites, _joined(sites))]
@@ -326,7 +326,7 @@ def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[s
 
 def reliability_of(parts: Sequence[Part], readings: Sequence[Reading]) -> Reliability | None:
     """The bins behind the calibration error."""
-    if not (sites := _sites(parts, readings)):
+    if not (sites := sites_of(parts, readings)):
         return None
     named = _named(_joined(sites), len(parts[0].task.space.symbols), parts[0].task.nameless_symbols)
     return reliability(named.confidence, named.likeliest == named.truth)
@@ -353,7 +353,7 @@ def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:
     return sites._replace(predicted=names[sites.predicted], likeliest=names[sites.likeliest])
 
 
-def _sites(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
+def sites_of(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
     """The sites of each part; none unless all symbols are known."""
     if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
         return []

@@ -17,7 +17,8 @@ from ..data.anchors import Anchors
 from ..data.inputs import Inputs
 from ..errors import DataError, LearnerError, Setting
 from ..files import Json
-from ..preparing import reporter
+from ..notebook import Results, as_html, network_facts, task_facts
+from ..preparing import reporter, told
 from ..runs.folder import RunFolder
 from ..task import Family, Task
 from .datasets import Data, checked_names, inputs_of, parts_of, seen_in, spaces_of, unserved
@@ -29,9 +30,11 @@ from .observers import Observer, together
 from .open_choices import settle
 from .plan import Augment, Plan
 from .restarts import Failure, failures_of
-from .run_folder import MODEL, figures_after_training, figures_before_training, finish, run_folder, suspects
+from .run_folder import MODEL, figures_after_training, figures_before_training, finish, read_all, run_folder, suspects
 from .settings import TrainingSettings
 from .stage import Stages, grounding_stages, refuse_without_validation, stages_by_shape, whole_number
+from .verdict import headline, verdict_of
+from .verdict_figures import unfinished, verdict_figures
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -82,6 +85,9 @@ class Learner(Plan):
         The ways of grounding of the first start and of further ones, and why, where that was left open.
     starts_, failures_
         How each start ended; the signs that the one that is kept has failed. They are read off the training answers.
+    verdict_
+        One sentence on what was learnt, its ``kind``, and what it was checked on; see
+        :mod:`softground.learner.verdict`.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
@@ -161,7 +167,8 @@ class Learner(Plan):
             ``observer(event, facts)`` is called after every epoch and may end the run, which keeps its results; see
             :mod:`softground.learner.observers`.
         quiet
-            Show no progress. It is shown on stderr only if that is a terminal or a notebook.
+            Show no progress and no verdict. Both go to stderr: on a terminal as bars, in a notebook as one line that
+            changes, elsewhere as one line per epoch.
         """
         if observer is not None and not callable(observer):
             raise LearnerError.of({"observer": observer}, "expected a function observer(event, facts).")
@@ -227,30 +234,52 @@ class Learner(Plan):
                     self.loop.run(trained, held_out, resume, previous)
                 finally:  # Ctrl-C leaves the complete epochs too
                     progress = self.loop.progress
-                    self.history_, self.results_, self.seconds_ = progress.history, progress.results, self.loop.seconds
-                    self.starts_ = progress.starts
-            self.input_, self.seen = inputs_of(trained), seen_in(trained)
-            for part in trained:
-                if part.data.inputs is not None:  # which notices probabilities in place of logits
-                    next(beliefs(part.space, self.network, part.data.first(2)))
-                if isinstance(part.data.inputs, Tensor) and Inputs.of(part.data.inputs) != part.data.seen:
-                    warnings.warn(
-                        "The training inputs were changed while the network was trained on them: the run is not what "
-                        "its settings and data say. Give a copy, x.clone(), to whatever changes them.",
-                        stacklevel=2,
+                    self.history_, self.seconds_ = progress.history, self.loop.seconds
+                    self.results_ = Results(progress.results)
+                    self.starts_, self.verdict_ = progress.starts, unfinished(self, progress.history)
+                self.input_, self.seen = inputs_of(trained), seen_in(trained)
+                for part in trained:
+                    if part.data.inputs is not None:  # which notices probabilities in place of logits
+                        next(beliefs(part.space, self.network, part.data.first(2)))
+                    if isinstance(part.data.inputs, Tensor) and Inputs.of(part.data.inputs) != part.data.seen:
+                        warnings.warn(
+                            "The training inputs were changed while the network was trained on them: the run is not "
+                            "what its settings and data say. Give a copy, x.clone(), to whatever changes them.",
+                            stacklevel=2,
+                        )
+                parts, found, read = self.loop.parts, None, None
+                looked = figures_after_training(self, progress, held_out, further)
+                self.results_ = Results(progress.results)
+                if self.settings.noise:
+                    self.suspects_ = found = suspects(parts, self.history_)
+                if folder:
+                    told("Reading the training data")
+                    read = read_all(self, parts, "After training, on the training data")
+                figures, entries = verdict_figures(self, parts, progress, held_out, looked.readings, read)
+                self.verdict_ = verdict_of(figures)
+                if folder and read:
+                    entries = {"verdict": self.verdict_.to_json(), "headline": headline(figures)} | entries
+                    self.summary_ = finish(
+                        self, parts, progress, self.seconds_, found, looked, first, read, entries, folder
                     )
-            parts, found = self.loop.parts, None
-            looked = figures_after_training(self, progress, held_out, further)
-            if self.settings.noise:
-                self.suspects_ = found = suspects(parts, self.history_)
-            if folder:
-                self.summary_, read = finish(self, parts, progress, self.seconds_, found, looked, first, folder)
-                if main:
-                    both = () if test is None else (read, looked.readings["test"])
-                    shown = tuple([part.predicted[0] for part in each] for each in both) or None
-                    show.report(self, train, test, folder.path, shown)
-                    self.save(folder.path / MODEL)
+                    if main:
+                        told("Writing the report")
+                        codes = [
+                            [part.predicted[0] for part in each] for each in (read, looked.readings.get("test", ()))
+                        ]
+                        show.report(self, train, test, folder.path, codes)
+                        self.save(folder.path / MODEL)
+                self.loop.observer("end", {"verdict": self.verdict_})
         return self
+
+    def _repr_html_(self) -> str:
+        known = {"verdict": vars(self).get("verdict_"), "epochs": len(vars(self).get("history_", ())) or None}
+        whole = as_html("Learner", known | task_facts(self.task) | network_facts(self.network))
+        return whole + Results(vars(self).get("results_", {}))._repr_html_()
+
+    def __repr__(self) -> str:
+        state = known if (known := vars(self).get("verdict_")) else "not fitted"
+        return f"Learner({self.task.name!r}, {type(self.network).__name__}: {state})"
 
     @property
     def failures_(self) -> tuple[Failure, ...]:

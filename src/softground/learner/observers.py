@@ -9,13 +9,13 @@ An observer is any function of an event's name and its facts:
   ``feasible``, ``seconds``, the numbers of teacher and terms, and ``test_…`` and ``validation_…`` if it was evaluated
 - ``"failed"``: the signs that a start has failed (``failures``), and the ``stages`` of the one that follows
 - ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
+- ``"end"``: the ``verdict`` (:mod:`softground.learner.verdict`), once everything is measured and written
 
 An observer that returns ``True`` for ``"epoch"`` ends the run: the rest of the stage and the stages after it are not
 trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
 the observer that it was given, and the answer of process 0 counts.
 
-Problems that a run's records show are warnings, given once: chains that stand still, and readings that stay at chance.
-A report shows them too.
+Chains that stand still are a problem that a run's records show: a warning, given once, which a report shows too.
 """
 
 from __future__ import annotations
@@ -29,11 +29,7 @@ from ..files import Json
 
 Observer = Callable[[str, Json], object]
 STILL = 2  # epochs in which no chain moved
-SLOW = 8  # epochs, at a finite γ, after which readings should be better than in the first one
-PATIENT = 100  # the same, where the schedule waits for them
 LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
-BETTER = 0.05  # what counts as better
-FALLEN = 0.5  # the loss over that of the first epoch, below which something is learnt: of long sums few are ever right
 Records = Sequence[Mapping[str, Any]]
 
 
@@ -76,10 +72,7 @@ def learning_problems(history: Records) -> dict[str, str]:
 
     >>> moved = {"stage": "I", "acceptance": 0.0, "moved": 0.0, "feasible": 0.1, "gamma": 1.0}
     >>> list(learning_problems([moved] * 2)), list(learning_problems([moved | {"moved": 0.2}] * 8))
-    (['still'], ['chance'])
-    >>> falling = [moved | {"moved": 0.2, "loss": loss} for loss in (2.3, 2.2, 2.0, 1.8, 1.5, 1.2, 1.1, 1.0)]
-    >>> list(learning_problems(falling))
-    []
+    (['still'], [])
     """
     found: dict[str, str] = {}
     history = [r for r in history if isinstance(r.get("feasible"), float)]  # a file may hold anything
@@ -94,21 +87,4 @@ def learning_problems(history: Records) -> dict[str, str]:
                 "so. Leave the kernel to the library (grounding_stages(task)), drop other or more sites, raise γ, or "
                 "state the rule so that S_y can be listed, summed or taken part by part."
             )
-        learnt = [r for r in own if r.get("gamma")]  # labels have none, Stage II has 0, and γ = ∞ is on purpose
-        lately = [r["feasible"] for r in learnt[-SLOW // 2 :]]  # several, because few examples make it go up and down
-        share = sum(lately) / max(1, len(lately))
-        enough = len(learnt) >= (PATIENT if "waited" in own[-1] else SLOW)
-        if enough and share < min(LEARNT, learnt[0]["feasible"] + BETTER) and not _loss_fell(learnt):
-            found["chance"] = (
-                f"After {len(learnt)} epochs of stage {stage} the network's readings explain {share:.0%} of the "
-                f"training answers ({learnt[0]['feasible']:.0%} in the first): nothing seems to be learnt. See with "
-                "softground.inspect whether the answers can tell the symbols apart; then try another learning rate, "
-                "more steps for each gradient step, or labels for a few symbols (Anchors)."
-            )
     return found
-
-
-def _loss_fell(records: Records) -> bool:
-    """Whether the loss has fallen far."""
-    first, last = (record.get("loss") for record in (records[0], records[-1]))
-    return isinstance(first, float) and isinstance(last, float) and 0 <= last < FALLEN * first

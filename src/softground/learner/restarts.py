@@ -52,6 +52,7 @@ class Failure:
     kind: str
     figures: Mapping[str, float]
     sentence: str
+    names: Sequence[str] = ()  # of the symbols that are not used
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
     if rare := [str(names[at]) for at in (used < RARE * drawn).nonzero().flatten().tolist()]:
         shown = ", ".join(rare[:SHOWN]) + (" …" if len(rare) > SHOWN else "")
         said = f"The network hardly ever reads {shown}, though the answers leave room for it: symbols are merged."
-        failures.append(Failure("unused", {"symbols": len(rare), "of": len(names)}, said))
+        failures.append(Failure("unused", {"symbols": len(rare), "of": len(names)}, said, rare))
     if all(part.task.inverse.exact for part in parts):
         examples = total(counts.new_tensor(float(sum(len(y) for each in read for _, _, y, *_ in each.batches))))
         bad, seen = float(missed.sum() / met.sum().clamp(min=1)), met >= MET

@@ -19,7 +19,7 @@ from ..errors import CheckpointError, NonFiniteOutput, SoftgroundError
 from ..figures import flat_names, results
 from ..files import Json, cell, replace_file
 from ..inverses.base import solver_behind
-from ..preparing import reporter
+from ..preparing import told
 from ..runs.checkpoint import load
 from ..runs.folder import METRICS, RunFolder, environment, plain
 from ..training.noise import Noise
@@ -82,7 +82,7 @@ def figures_before_training(learner: Plan, held_out: Mapping[str, list[Part]], f
         return kept
     figures: Json = {}
     for name, parts in held_out.items():
-        found = all_figures(parts, _read(learner, parts, f"Before training, on the {name} data"))
+        found = all_figures(parts, read_all(learner, parts, f"Before training, on the {name} data"))
         figures |= flat_names(found, data=name)
     figures = results(figures)
     if learner.fabric.is_global_zero:
@@ -106,7 +106,8 @@ def figures_after_training(
     figures: Json = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
-        readings[name] = found = _read(learner, parts, f"After training, on the {name} data", constrained=True)
+        told(f"Reading the {name} data")
+        readings[name] = found = read_all(learner, parts, f"After training, on the {name} data", constrained=True)
         added = constrained_figures(parts, found) | symbol_figures(parts, found)
         figures |= flat_names(added if name in held_out else all_figures(parts, found), data=name)
         if (counted := reliability_of(parts, found)) is not None:
@@ -128,14 +129,15 @@ def finish(
     found: Sequence[Suspect] | None,
     looked: Looked,
     first: Json,
+    trained: Sequence[Reading],
+    verdict: Json,
     folder: RunFolder,
-) -> tuple[Json, list[Reading]]:
-    """Sum up a run that has ended in ``summary.json``. Gives the summary, and what the network reads of ``parts``.
+) -> Json:
+    """Sum up a run that has ended in ``summary.json``.
 
     ``found`` are the suspects, where there is a noise level; ``looked`` and ``first`` the figures after and before
-    training. Every process reads its own training examples, once.
+    training; ``trained`` what the network reads in ``parts``; ``verdict`` the entries of the summary that it leads to.
     """
-    trained = _read(learner, parts, "After training, on the training data")
     history, results, fabric = progress.history, progress.results, learner.fabric
     faults = Counter[str]()
     for part in parts:
@@ -144,6 +146,7 @@ def finish(
     explained = [part.task.feasible(read.predicted[0], part.y) for part, read in zip(parts, trained, strict=True)]
     summary = {
         "task": learner.task.name,
+        **verdict,
         **(list(results.values())[-1] if results else {}),
         "grounded": sum(everyone(fabric, sum(int(fine.sum()) for fine in explained))),
         "train": _averaged(everyone(fabric, all_figures(parts, trained))),
@@ -172,11 +175,8 @@ def finish(
     if fabric.is_global_zero:
         if found is not None:
             replace_file(folder.path / SUSPECTS, suspects_as_csv(found))
-        if len(parts) == 1:  # readings of one shape alone say too little of the others'
-            part, fine = parts[0], explained[0]
-            summary |= reporter().facts(part.task, trained[0].predicted[0][fine], part.y[fine])
         folder.write_summary(summary)
-    return summary, trained
+    return summary
 
 
 def _averaged(each: list[Json]) -> Json:
@@ -184,7 +184,7 @@ def _averaged(each: list[Json]) -> Json:
     return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
 
 
-def _read(learner: Plan, parts: Sequence[Part], when: str, constrained: bool = False) -> list[Reading]:
+def read_all(learner: Plan, parts: Sequence[Part], when: str, constrained: bool = False) -> list[Reading]:
     """What the network reads in each part of a data set."""
     try:
         return [read_part(part, learner.network, constrained) for part in parts]

@@ -51,7 +51,7 @@ class _Read:
 def gather(
     learner: Learner,
     train: Data,
-    test: Data,
+    test: Data | None = None,
     folder: RunFolder | None = None,
     predictions: tuple[list[Tensor], list[Tensor]] | None = None,
 ) -> Findings:
@@ -62,7 +62,8 @@ def gather(
     learner
         With the network to look at.
     train, test
-        The run's data. True symbols, where there are any, are shown and compared with; nothing learns from them here.
+        The run's data; there may be no test data. True symbols, where there are any, are shown and compared with;
+        nothing learns from them here.
         Where several processes have trained, each looks at its own training examples.
     folder
         The run folder, whose gallery says which examples were watched, and whose checkpoint holds the chains of a
@@ -74,8 +75,8 @@ def gather(
     epochs, memory = _memory(learner, folder)
     share = (learner.fabric.global_rank, learner.fabric.world_size) if hasattr(learner, "history_") else (0, 1)
     trained = _read(learner, train, TRAINED, known[0], memory, share)
-    held_out = _read(learner, test, HELD_OUT, known[1])
-    space = held_out[0].task.space
+    held_out = [] if test is None else _read(learner, test, HELD_OUT, known[1])
+    space = trained[0].task.space
     names = [str(symbol) for symbol in space.symbols] if space.categorical else []
     renamed = {}
     if (codes := _relabelling(held_out)) is not None:
@@ -84,13 +85,13 @@ def gather(
             [replace(read, symbols=None if read.symbols is None else codes[read.symbols]) for read in reads]
             for reads in (trained, held_out)
         )
-    feasible = torch.cat([read.task.feasible(read.predicted, read.y) for read in held_out])
+    feasible = torch.cat([torch.ones(0).bool(), *(r.task.feasible(r.predicted, r.y).cpu() for r in held_out)])
     lucky = torch.zeros_like(feasible)
-    if names and all(read.symbols is not None for read in held_out):
-        lucky = feasible & torch.cat([read.predicted.ne(read.symbols).any(1) for read in held_out])  # type: ignore[arg-type]
+    if names and held_out and all(read.symbols is not None for read in held_out):
+        lucky = feasible & torch.cat([read.predicted.ne(read.symbols).any(1).cpu() for read in held_out])  # type: ignore[arg-type]
     watched = read_gallery(folder.path / GALLERY)[-1:] if folder else []
     index = watched[0].get("examples") if watched else None
-    most = max(read.task.space.sites for read in held_out)
+    most = max(read.task.space.sites for read in (*trained, *held_out))
     return Findings(
         epochs=epochs,
         symbols=names,
@@ -151,7 +152,7 @@ def _read(
 def _relabelling(reads: list[_Read]) -> Tensor | None:
     """True code to the network's code for it, for a task whose symbols are fixed only up to their names."""
     tasks = [read.task for read in reads]
-    if not all(task.nameless_symbols for task in tasks) or any(read.symbols is None for read in reads):
+    if not tasks or not all(task.nameless_symbols for task in tasks) or any(read.symbols is None for read in reads):
         return None
     if len({alphabet for task in tasks for alphabet in task.space.alphabets}) > 1:
         return None
@@ -172,7 +173,7 @@ def _matrices(held_out: list[_Read], trained: list[_Read]) -> list[Matrix]:
     return [
         Matrix(rows, columns, data, torch.stack([torch.tensor(counts(*part)) for part in parts]).sum(0).tolist())
         for rows, columns, data, parts in pairs
-        if all(z is not None for part in parts for z in part)
+        if parts and all(z is not None for part in parts for z in part)
     ]
 
 

@@ -65,9 +65,9 @@ class Logged:
 
 @contextmanager
 def shown(observer: Observer | None, quiet: bool, loggers: Sequence[object] = ()) -> Iterator[Observer | None]:
-    """The observer, beside loggers and a display of progress, unless that is not wanted or there is nowhere for it."""
+    """The observer, beside loggers and a display of progress on stderr, unless that is not wanted."""
     observer = together(observer, Logged(loggers)) if loggers else observer
-    display = None if quiet else Display.on_terminal()
+    display = None if quiet else Display.on_stderr()
     with display or hushed(quiet):
         yield observer if display is None else together(observer, display)
 

@@ -1,20 +1,23 @@
-"""A run on the terminal: while it goes on a bar per stage and one line of facts, at its end a table."""
+"""A run while it goes on: on a terminal a bar per stage and one line, in a notebook one line that changes, elsewhere a
+line per epoch. And tables of figures."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from rich import progress
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..figures import figures
+from ..figures import SETS, figures
 from ..files import Json, harmless
 from ..preparing import watched
-from .words import columns, in_words, rows, short
+from .words import columns, in_words, rows, worded
 
 if TYPE_CHECKING:
     from ..learner.stage import Stage
@@ -23,18 +26,20 @@ if TYPE_CHECKING:
 class _Bars(progress.Progress):
     """Bars as wide as the terminal, with a line of text below."""
 
-    facts = ""
+    facts, whole = "", False
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield from super().get_renderables()
-        yield Text(self.facts, no_wrap=True, overflow="ellipsis")
+        yield Text(self.facts, no_wrap=not self.whole, overflow="fold" if self.whole else "ellipsis")
 
 
 class Display:
-    """An observer of the training loop that draws on a terminal, and elsewhere prints at most ten lines per stage."""
+    """An observer of the training loop that shows how far it is; with ``verdict`` also how it ended."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, verdict: bool = False) -> None:
+        self.console, self.verdict = console, verdict
+        self._last = ""
+        self._output: Any = None  # of a notebook's cell
         self.progress = _Bars(
             progress.TextColumn("[bold]{task.description}"),
             progress.BarColumn(bar_width=None),
@@ -52,10 +57,10 @@ class Display:
         self._stages: dict[str, tuple[Stage, progress.TaskID]] = {}
 
     @classmethod
-    def on_terminal(cls) -> Display | None:
-        """A display on stderr, if that is a terminal or a notebook."""
-        console = Console(stderr=True)
-        return cls(console) if console.is_jupyter or console.file.isatty() else None
+    def on_stderr(cls) -> Display:
+        """A display for a run that was not started on the command line."""
+        piped = not Console().is_jupyter and not (sys.stderr and sys.stderr.isatty())  # FORCE_COLOR may say otherwise
+        return cls(Console(stderr=True, force_terminal=False if piped else None), verdict=True)
 
     def __enter__(self) -> Display:
         self.progress.start()
@@ -75,7 +80,7 @@ class Display:
         """React to an event of the loop."""
         if event in ("begin", "failed"):
             for line in (*facts.get("choice", ()), *(each.sentence for each in facts.get("failures", ()))):
-                self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+                self._print(line)
             left = facts.get("epochs", 0)
             for stage in facts["stages"]:
                 done = min(left, stage.most)
@@ -88,12 +93,31 @@ class Display:
             self.progress.update(bar, completed=facts["epoch"] + (facts["step"] + 1) / facts["steps"])
         elif event == "epoch":
             (stage, bar), done = self._stages[facts["stage"]], facts["epoch"] + 1
-            self.progress.facts = summary_line(facts)
+            self._last = self.progress.facts = summary_line(facts)
             self.progress.update(bar, completed=done)
-            another_tenth = 10 * done // stage.most > 10 * (done - 1) // stage.most
-            if another_tenth and not self.console.is_terminal:
-                line = f"{title(stage.name)}, epoch {done}/{stage.most}: {summary_line(facts)}"
-                self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            if not self.console.is_terminal:
+                self._print(f"{title(stage.name)}, epoch {done}/{stage.most}: {summary_line(facts)}", passing=True)
+        elif event == "end":
+            self.progress.facts, self.progress.whole = (
+                str(facts["verdict"]) if self.verdict else self._last,
+                self.verdict,
+            )
+            if self.verdict and not self.console.is_terminal:
+                self._print(str(facts["verdict"]))
+
+    def _print(self, line: str, passing: bool = False) -> None:
+        """Print a line; in a notebook one that is ``passing`` takes the place of the one before."""
+        if not self.console.is_jupyter:
+            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+            return
+        display = import_module("IPython.display").display
+
+        text = {"text/plain": line}
+        if passing and self._output is not None:
+            self._output.update(text, raw=True)
+        else:
+            output = display(text, raw=True, display_id=True)
+            self._output = output if passing else self._output
 
 
 def title(stage: str) -> str:
@@ -102,24 +126,21 @@ def title(stage: str) -> str:
 
 
 def summary_line(record: Json) -> str:
-    """An epoch in a few words.
+    """An epoch in two figures.
 
     >>> summary_line({"loss": 0.25, "gamma": None, "feasible": 0.5, "test_symbol_accuracy": 0.75, "test_error": 3.2})
-    'loss 0.250, γ ∞, feasible 50.0%; test: symbol 75.0%, error 3.2'
+    'training answers explained 50.0%, held-out symbol accuracy 75.0%'
+    >>> summary_line({"loss": 0.25, "feasible": 0.5})
+    'training answers explained 50.0%, loss 0.250'
     """
-    forms = {"loss": ("loss", ".3f"), "gamma": ("γ", ".3g"), "feasible": ("feasible", ".1%")}
-    parts = [
-        f"{name} {'∞' if record[key] is None else format(record[key], form)}"
-        for key, (name, form) in forms.items()
-        if key in record
-    ]
-    parts += [f"{record[key]:,} {key}" for key in ("unexplained", "unstarted") if record.get(key)]
-    lines = [", ".join(parts)]
-    found = [f for f in figures(record) if f.value is not None and not f.shape]
-    for part in ("test", "validation"):
-        own = [f"{short(f._replace(data=''))} {in_words(f, 1)}" for f in found if f.data == part]
-        lines += [f"{part}: {', '.join(own)}"] if own else []
-    return "; ".join(lines)
+    found = [f for f in figures(record) if f.value is not None and f.data in SETS and not f.shape]
+    parts = [f"training answers explained {record['feasible']:.1%}"] if "feasible" in record else []
+    if found:
+        first = min(found, key=lambda f: SETS.index(f.data))
+        parts.append(f"held-out {worded(first._replace(data='').flat)} {in_words(first, 1)}")
+    elif "loss" in record:
+        parts.append(f"loss {record['loss']:.3f}")
+    return ", ".join(parts)
 
 
 def result_table(title: str, moments: dict[str, Json], test_sets: Iterable[str] = ()) -> Table:

@@ -32,5 +32,4 @@ class RunReporter(Reporter):
 
     def report(self, learner: Any, train: Any, test: Any, path: Path, predictions: Any) -> None:
         folder = RunFolder(path)
-        findings = None if test is None else gather(learner, train, test, folder, predictions=predictions)
-        write_report(folder, findings)
+        write_report(folder, gather(learner, train, test, folder, predictions=predictions))

@@ -1,9 +1,11 @@
 """The report of one run."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ...errors import SoftgroundError
 from ...figures import Figure
 from ...files import Json, replace_file
 from ...learner.observers import learning_problems
@@ -18,6 +20,7 @@ from .page import render
 REPORT = "report.html"
 MOST_ROWS = 200
 LARGE = ("", "relabelled")  # readings whose figures are in large type; those of others are in the table
+MAIN = ("Held-out data", "Validation part", "Training data", "Training data by shape", "Loss")  # curves in full view
 LACKING = {"unexplained": "no symbols give their answer", "unstarted": "no feasible symbols were found"}
 
 
@@ -35,13 +38,16 @@ def run_page(facts: Facts) -> str:
     findings, settings = facts.findings, facts.settings
     rest = {name: value for name, value in settings.items() if name not in ("recipe", "settings", "chosen")}
     rest["versions"] = facts.summary.get("versions", {})
+    charts, verdict = curves(facts.history), facts.summary.get("verdict")
     return render(
         "run.html",
         facts=facts,
+        verdict=verdict if isinstance(verdict, dict) and {"kind", "sentence"} <= verdict.keys() else None,
         note=facts.summary.get("note"),
         tiles=list(tiles(facts)),
         figures=_figures(facts),
-        charts=curves(facts.history),
+        charts=[chart for chart in charts if chart.heading in MAIN],
+        further=[chart for chart in charts if chart.heading not in MAIN],
         records=_records(facts.history),
         findings=findings,
         confusions=[confusion(matrix, findings.symbols) for matrix in findings.matrices] if findings else [],
@@ -49,33 +55,54 @@ def run_page(facts: Facts) -> str:
         suspects=_suspects(facts),
         other_maps=_other_maps(facts),
         choice=_choice(facts),
-        signs=list(learning_problems(facts.history).values()),
+        signs=[*learning_problems(facts.history).values(), *_lacking(facts.history)],
         timing=timing(facts.history),
-        recipe=flat(settings.get("recipe")),
+        parameters=f"; the network has {size:,} parameters"
+        if is_number(size := facts.summary.get("parameters"))
+        else "",
+        recipe=_recipe(settings.get("recipe")),
         settings=list(listed(settings.get("settings"))),
         rest=list(listed(rest)),
     )
 
 
+def headline(facts: Facts) -> Iterator[tuple[str, str, str]]:
+    """At most three figures of the end of a run: (name, value, chance)."""
+    given = facts.summary.get("headline")
+    for one in given[:3] if isinstance(given, list) else ():
+        if isinstance(one, dict) and is_number(value := one.get("value")):
+            below = f"chance {one['chance']:.1%}" if is_number(one.get("chance")) else ""
+            yield str(one.get("name")), f"{value} of {one['of']}" if "of" in one else f"{value:.1%}", below
+
+
 def tiles(facts: Facts) -> Iterator[tuple[str, str, str]]:
-    """The final figures, for large type: (name, value, a word below)."""
-    summary, (*earlier, last) = facts.summary, list(facts.moments) or ["before"]
-    before = facts.columns["before"] if "before" in earlier else {}
-    for name, figure in facts.columns.get(last, {}).items():
-        if is_number(figure.value) and figure.brief and not figure.shape and figure.reading in LARGE:
-            words = short(figure) + (" accuracy" if figure.name.endswith("_accuracy") else "")
-            yield words, in_words(figure), f"before training {in_words(before[name])}" if name in before else ""
-    if is_number(summary.get("grounded")):
-        yield "training examples explained", f"{summary['grounded']:,}", "by the network's own prediction"
-    last_epoch = facts.history[-1] if facts.history else {}
+    """At most four figures for large type: (name, value, a word below)."""
+    yield from headline(facts)
+    if "headline" not in facts.summary:  # a run that goes on, or one of an older version
+        last = list(facts.columns.values())[len(facts.moments) - 1] if facts.moments else {}
+        found = [f for f in last.values() if is_number(f.value) and f.brief and not f.shape and f.reading in LARGE]
+        yield from ((short(f), in_words(f), "") for f in found[:3])
+    spent, epochs = facts.summary.get("wall_seconds"), len(facts.history)
+    if is_number(spent):
+        yield "time", seconds(spent), f"{epochs:,} epoch{'s' if epochs != 1 else ''}"  # type: ignore[arg-type]
+
+
+def _lacking(history: Records) -> Iterator[str]:
+    """What training examples lack, in sentences."""
     for name, words in LACKING.items():
-        if is_number(last_epoch.get(name)) and last_epoch[name]:
-            yield f"training examples {name}", f"{last_epoch[name]:,}", words
-    if is_number(summary.get("wall_seconds")):
-        epochs = len(facts.history)
-        yield "time", seconds(summary["wall_seconds"]), f"{epochs:,} epoch{'s' if epochs != 1 else ''}"
-    if is_number(summary.get("parameters")):
-        yield "network", f"{summary['parameters']:,}", "parameters"
+        if history and is_number(count := history[-1].get(name)) and count:
+            yield f"{count:,} training example{'s' * (count != 1)}: {words}."
+
+
+def _recipe(kept: object) -> list[tuple[str, str, str]]:
+    """A recipe's settings, and what the preset has instead where they differ."""
+    from ...experiments.named import named_recipe  # here, because it knows every task
+
+    found, preset = flat(kept), {}
+    if isinstance(kept, dict):
+        with suppress(SoftgroundError, LookupError, TypeError, ValueError):
+            preset = flat(named_recipe(str(kept["task"]), str(kept["preset"]))[0].to_json())
+    return [(name, value, preset[name] if preset.get(name, value) != value else "") for name, value in found.items()]
 
 
 def _figures(facts: Facts) -> Json:
