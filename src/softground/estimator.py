@@ -132,6 +132,8 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
     ----------
     task_, network_, learner_, model_
         What was trained on, what was trained, the learner with its ``history_``, and what predicts.
+    verdict_
+        One sentence on what was learnt; see :class:`~softground.Learner`.
     n_features_in_, feature_names_in_
         The columns of X, and their names where it had any.
 
@@ -187,12 +189,14 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         known: Any = None,
         anchors: Anchors | None = None,
         validation: tuple[Any, Any] | None = None,
+        out: Path | str | None = None,
     ) -> SoftGrounder:
         """Train on inputs and their answers; one that is missing (None, NaN) is unknown.
 
         Inputs with different numbers of sites are given as a list of arrays, one for each example; ``known`` symbols as
         in :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
-        ``validation`` are inputs and answers that are held out, in place of ``validation_fraction``.
+        ``validation`` are inputs and answers that are held out, in place of ``validation_fraction``; ``out`` is a new
+        run folder, with a report.
         """
         if y is None:
             raise InvalidInput("This SoftGrounder requires y to be passed, but the target y is None.")
@@ -230,10 +234,11 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         given |= {"restarts": 2 * free if self.restarts is None else self.restarts, "again": network if made else None}
         self.learner_ = Learner(task, self.network_, stages, **given)
         try:
-            self.learner_.fit(data, validation=held, anchors=anchors, quiet=not self.verbose)
+            self.learner_.fit(data, validation=held, anchors=anchors, out=out, quiet=not self.verbose)
         finally:  # Ctrl-C leaves a model too
             if self.learner_.fitted:
                 self.model_ = self.learner_.model
+                self.verdict_ = self.learner_.verdict_
         return self
 
     def predict(self, X: object, y: Sequence[object] | None = None, *, known: object = None) -> Any:

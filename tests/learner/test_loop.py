@@ -107,8 +107,8 @@ def test_a_record_is_the_mean_over_all_examples(together: int, monkeypatch: pyte
         assert record["seconds"]["network"] > 0
         assert record["seconds"]["total"] >= record["seconds"]["network"]
         assert record["seconds"]["solver"] == 0.0 < record["seconds"]["sampling"]
-    assert [event for event, _ in seen] == ["begin", *(["batch"] * 4 + ["epoch"]) * 2, "stage"]
-    begin, stage = seen[0][1], seen[-1][1]
+    assert [event for event, _ in seen] == ["begin", *(["batch"] * 4 + ["epoch"]) * 2, "stage", "end"]
+    begin, stage = seen[0][1], seen[-2][1]
     assert (begin["stages"], begin["examples"], begin["epochs"]) == (learner.stages, COUNT, 0)
     assert stage == {"stage": "only", "result": {}}
     steps = [facts for event, facts in seen if event == "batch"]

@@ -76,8 +76,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Learner]:
     return folder, run(folder)
 
 
-# begin, then per stage its epochs of 3 batches and an 'epoch' event, then 'stage'
-EVENTS = 1 + (3 * 4 + 1) + (2 * 4 + 1)
+# begin, then per stage its epochs of 3 batches and an 'epoch' event, then 'stage'; 'end'
+EVENTS = 1 + (3 * 4 + 1) + (2 * 4 + 1) + 1
 
 
 def test_a_run_whose_checkpoints_are_gone_does_not_begin_again(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_there_are_as_many_events_as_this_file_thinks(tmp_path: Path) -> None:
     run(tmp_path / "run", observer=observer)
     assert len(observer.events) == EVENTS
     assert observer.events.count("epoch I") == 3
-    assert observer.events[-1] == "stage II"
+    assert observer.events[-2:] == ["stage II", "end"]
 
 
 @pytest.mark.parametrize("event", range(1, EVENTS + 1))
@@ -183,7 +183,7 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, whole: tuple[Pa
 
 def test_time_spent_before_an_interruption_counts(tmp_path: Path) -> None:
     with pytest.raises(Stop):
-        run(tmp_path / "run", stop=EVENTS - 1)
+        run(tmp_path / "run", stop=EVENTS - 2)
     _, meta = RunFolder.open(tmp_path / "run").load_checkpoint()
     assert run(tmp_path / "run", resume=True).seconds_ > meta["seconds"] > 0
 

@@ -151,7 +151,7 @@ def test_folder_summary_and_report_count_them(tmp_path: Path) -> None:
     assert made.summary_["unexplained_examples"] == BAD
     assert json.loads((tmp_path / "run" / "config.json").read_text())["settings"]["unexplained"] == "drop"
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "training examples unexplained" in page
+    assert f"{len(BAD)} training examples: no symbols give their answer." in page
     assert "no symbols give their answer" in page
     with pytest.raises(CheckpointError, match="unexplained was drop, is raise"):
         learner(unexplained="raise").fit(spoilt(data), out=tmp_path / "run", resume=True)

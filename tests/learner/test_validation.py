@@ -138,7 +138,7 @@ def test_an_observer_ends_the_run_which_keeps_its_results(tmp_path: Path) -> Non
     assert epochs(learner) == ["I0", "I1"]
     assert list(learner.results_) == ["I"]
     assert learner.results_["I"].items() >= {"score": 0.0, "validation_score": 0.5}.items()
-    assert seen[-2:] == ["epoch", "stage"]
+    assert seen[-3:] == ["epoch", "stage", "end"]
     assert RunFolder(tmp_path / "run").read_summary()["epochs"] == 2
     again = fit([], tmp_path / "run", patience=0, evaluate_every=5, resume=True)
     assert epochs(again) == ["I0", "I1"]  # it has ended, and stays so

@@ -127,6 +127,19 @@ def test_a_word_where_a_vectorised_rule_gives_numbers_is_told_in_words_for_a_pag
     assert "No symbols" in read_pictures(model, pictures, "99")["explanation"]["error"]
 
 
+def test_a_reading_without_a_value_has_the_most_probable_one_that_has_one_beside_it() -> None:
+    space = sg.Categorical([range(3)] * 2)
+    network = sg.PerSite(sg.convnet((1, 8, 8), 3, width=4), image=(1, 8, 8))
+    task = sg.Task(space, sg.Program(lambda a, b: a - b if a > b else None, space))
+    model = sg.Learner(task, network, device="cpu").model
+    model.shape, model.dtype = (2, 1, 8, 8), torch.uint8
+    found = read_pictures(model, [base64.b64decode(png(picture(0)))] * 2)  # two equal pictures have no value
+    assert found["value"] is None
+    a, b = map(int, found["allowed"]["symbols"])
+    assert int(found["allowed"]["value"]) == a - b > 0
+    assert found["allowed"]["probability"] <= found["probability"]
+
+
 def test_an_answer_at_which_the_rule_fails_leaves_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def cue(answer: Any, site: int) -> Any:
         return answer // 10 ** (1 - site) % 10

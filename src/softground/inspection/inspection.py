@@ -42,6 +42,7 @@ class Inspection:
     states: float  # ∞ for reals, and beyond 10³⁰⁸
     answers: int  # distinct answers examined
     given: int  # answers given
+    sampled: bool  # whether there may be other answers than those examined
     sizes: tuple[Size, ...]
     identification: Relabellings | None  # None for reals
     maps: tuple[Consistent, ...]  # under each assumption of what occurs, the narrowest first
@@ -59,6 +60,13 @@ class Inspection:
 
         return as_text(self)
 
+    @property
+    def verdict(self) -> str:
+        """One sentence on whether the answers identify the symbols, and on how to train."""
+        from .show import verdict
+
+        return verdict(self)
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
 
@@ -66,7 +74,7 @@ class Inspection:
         """Everything as plain values; infinities are None."""
         from .show import advice  # here, because tables on a screen take long to import
 
-        return _plain(self) | {"advice": list(advice(self.maps)), "ranked_by": RULE}  # type: ignore[no-any-return]
+        return _plain(self) | {"verdict": self.verdict, "advice": list(advice(self.maps)), "ranked_by": RULE}  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """:meth:`as_dict` as one JSON document."""
@@ -144,6 +152,7 @@ def inspect(
         states=float(space.size) if space.categorical and space.size < 1e308 else math.inf,
         answers=len(taken.found),
         given=taken.of,
+        sampled=not taken.whole,
         sizes=sizes,
         identification=symbols,
         maps=maps,

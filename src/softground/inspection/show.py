@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..kernels import Exact
 from ..walks.connectivity import Components
 from ..walks.ranking import RULE, Ranked
 from .maps import Consistent, Labels, Maps
@@ -39,12 +40,16 @@ def as_text(inspection: Inspection) -> str:
 
 def renderables(found: Inspection) -> Iterable[RenderableType]:
     """The parts, from what the problem is to what to do."""
+    exact = isinstance(found.recommendation.kernel, Exact)
+    best = str(found.recommendation)
+    best = best.split("\n- If you use a walk")[0] if exact else best
     parts: dict[str, Iterable[RenderableType | str]] = {
         "The problem": problem(found),
         "Can y identify the symbols?": identification(found),
-        "Projections": projections(found),
-        "Recommended": [str(found.recommendation), *(f"- {words}" for words in advice(found.maps))],
+        "Projections": [] if exact else projections(found),
+        "Recommended": [best, *(f"- {words}" for words in advice(found.maps))],
     }
+    yield Text(verdict(found), style="bold")
     for heading, lines in parts.items():
         for turn, line in enumerate(lines):
             if turn == 0:
@@ -88,21 +93,27 @@ def identification(found: Inspection) -> Iterable[str]:
         yield f"An answer tells {found.told:.0%} of what there is to know of the symbols, I(y; z)/H(z)."
     for one in found.nearly:
         yield f"Nearly a shortcut: {one.map}, {one.share:.0%} of the answers still hold."
-    if found.maps:
-        yield meaning(found)
 
 
-def meaning(found: Inspection) -> str:
+def verdict(found: Inspection) -> str:
     """What the three questions, and readings that explain nearly every answer, come to."""
-    every, one = found.maps[0].every, found.maps[0].one_to_one
+    walks = not isinstance(found.recommendation.kernel, Exact)
+    how = "train with chains" if walks else "train exactly"
+    looked = f" (from a sample of {found.answers} answers)" if found.sampled else ""
+    if not found.maps:
+        return f"Symbols that are real numbers have no names to confuse: {how}{looked}."
+    every, one, count = found.maps[0].every, found.maps[0].one_to_one, found.maps[0].symbols
     if every.count > 1 and one.count > 1:
         names = [] if every.labels is None else every.labels.example
-        return f"So label one {' and one '.join(names)}." if 0 < len(names) <= SHORT else "So labels are needed."
+        few = f"label one {' and one '.join(names)}" if 0 < len(names) <= SHORT else "label some of them"
+        which = _set(every.disagree) if every.disagree else "some symbols"
+        return f"The answers cannot tell {which} apart: {few}{looked}."
     if not (every.finished and one.finished):
-        return "So it is not known whether answers are enough."
+        return f"Whether the answers identify all symbols is not settled: allow more seconds, or label some{looked}."
     if every.count > 1:
-        return "So answers are enough for training that merges no symbols: scale and anneal, as is the default."
-    return "So answers are enough" + (": anneal, as is the default." if found.nearly else ".")
+        return f"The answers identify all {count} symbols if none are merged: {how}, scaled as is the default{looked}."
+    anneal = ", annealed as is the default" if found.nearly and not walks else ""
+    return f"The answers identify all {count} symbols: {how}{anneal}{looked}."
 
 
 def projections(found: Inspection) -> Iterable[RenderableType | str]:

@@ -44,6 +44,9 @@ def verdict_figures(
     sample is read here.
     """
     history, settings, space = progress.history, learner.settings, parts[0].task.space
+    early = stopped(learner, history)
+    if early and trained is None:
+        return Figures(explained=history[-1].get("feasible"), stopped=early), {}
     with untouched():
         read = [_sampled(p) if trained is None else (_all(p), trained[k].predicted[0]) for k, p in enumerate(parts)]
     counted = torch.stack([_counted(part, *one) for part, one in zip(parts, read, strict=True)]).sum(0)
@@ -63,7 +66,7 @@ def verdict_figures(
             figures |= {"unused": tuple(signs["unused"].names)}
     if settings.noise == "learn":
         figures |= {"noise": Noise("learn").at(history)}
-    figures |= {"stopped": stopped(learner, history)}
+    figures |= {"stopped": early}
     labelled = any(part.data.known is not None or part.data.anchors is not None for part in parts)
     labelled |= not all(each.objective.weak for each in learner.stages)
     figures |= {"labelled": labelled}

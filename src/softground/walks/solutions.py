@@ -46,10 +46,11 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The answers looked at, of ``of`` that were given."""
+    """The answers looked at, of ``of`` that were given; ``whole`` if these are all the different ones."""
 
     found: tuple[Found, ...]
     of: int
+    whole: bool = False
 
     def rows(self, count: int, seed: int) -> tuple[Tensor, Tensor]:
         """``count`` solutions with their answers, each answer as often as the others: z, y."""
@@ -102,7 +103,8 @@ def take(task: Task, answers: Sequence[object] | None, count: int, seed: int, li
                 "examples; if S_y is not empty, raise the inverse's tries, or use the Z3 inverse.",
                 examples=(order[row],),
             )
-    return Sample(tuple(found), len(given))
+    whole = answers is not None and y.dim() == 1 and len(y) == len(given) and len(found) == len(chosen)
+    return Sample(tuple(found), len(given), whole)
 
 
 def some(task: Task, answers: Sequence[object], count: int, seed: int, limit: TimeLimit) -> Sample:

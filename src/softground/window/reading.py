@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,18 @@ def read(model: Model, pictures: Sequence[bytes], answer: str = "") -> Json:
     chances = torch.from_numpy(model.predict_proba(x))[0]
     codes = model.predict_codes(x).cpu()
     found: Json = {"sites": _likeliest(model, chances), **_told(model, codes, chances)}
+    if found["computes"] and found["value"] is None:
+        with suppress(SoftgroundError):  # a search may give up
+            found["allowed"] = _told(model, model.predict_codes(x, constrained=True).cpu(), chances)
     if answer.strip():
         try:
             best = model.predict_codes(x, [answer_of(answer)]).cpu()
             other = _told(model, best, chances) | {"differs": (best != codes)[0].nonzero().flatten().tolist()}
         except Exception as error:  # an answer of another type, at which a rule may fail, or one that nothing explains
             words = str(error) if isinstance(error, SoftgroundError) else f"the rule fails at it: {error}"
-            if isinstance(error, ConstraintError) and not isinstance(error, InfeasibleAnswer):
+            if isinstance(error, InfeasibleAnswer):
+                words = f"No symbols for these {len(pictures)} pictures give the answer {answer.strip()!r}."
+            elif isinstance(error, ConstraintError):
                 words = f"{answer.strip()!r} is not an answer of this rule. Type one, such as 7, 7/2, True or [1, 2]."
             other = {"error": words}
         found["explanation"] = other

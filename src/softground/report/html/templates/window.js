@@ -134,6 +134,10 @@ function sentences(found) {
     element("p", "sum", `${found.symbols.join(" ")}${gives(found)}`),
     element("p", "small", `Probability ${percent(found.probability)}.`),
   ];
+  if (found.allowed) {
+    said.push(element("p", "small", "The most probable reading that has a value:"));
+    said.push(element("p", "sum", `${found.allowed.symbols.join(" ")}${gives(found.allowed)}`));
+  }
   const other = found.explanation;
   if (!other) return said;
   if (other.error) return [...said, element("p", "warn", other.error)];
@@ -172,7 +176,13 @@ function keep() {
   const raw = element("canvas");
   raw.width = raw.height = SIDE;
   raw.getContext("2d").drawImage(canvas, 0, 0);
-  slots[chosen] = { sent: centred(), raw };
+  slots[chosen] = { sent: centred(), raw, past: slots[chosen] };
+  ask();
+}
+
+function undo() {
+  slots[chosen] = slots[chosen].past || { sent: "", raw: null };
+  choose(chosen);
   ask();
 }
 
@@ -216,6 +226,7 @@ async function take(files) {
 }
 
 $("next").addEventListener("click", () => { choose((chosen + 1) % slots.length); ask(); });
+$("undo").addEventListener("click", undo);
 $("clear").addEventListener("click", () => { slots[chosen] = { sent: "", raw: null }; choose(chosen); ask(); });
 $("anew").addEventListener("click", () => begin(slots.length));
 $("count").addEventListener("change", event => begin(Number(event.target.value)));
