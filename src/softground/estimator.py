@@ -237,8 +237,8 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
             self.learner_.fit(data, validation=held, anchors=anchors, out=out, quiet=not self.verbose)
         finally:  # Ctrl-C leaves a model too
             if self.learner_.fitted:
-                self.model_ = self.learner_.model
-                self.verdict_ = self.learner_.verdict_
+                self.model_: Model = self.learner_.model
+                self.verdict_ = getattr(self.learner_, "verdict_", None)
         return self
 
     def predict(self, X: object, y: Sequence[object] | None = None, *, known: object = None) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..dice import untouched
 from ..files import Json
 from ..metrics import best_relabelling
 from ..preparing import reporter
-from ..seeds import untouched
 from ..training.information import spread
 from ..training.noise import Noise
 from .datasets import Part
