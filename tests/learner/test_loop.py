@@ -120,9 +120,9 @@ def test_a_batch_that_only_keeps_step_counts_for_nothing(monkeypatch: pytest.Mon
     """A process without an example of a batch reads its first one, which neither teaches nor shows."""
     plain, _, _ = run()
 
-    def more(parts: Any, size: int, order: torch.Generator) -> Any:
+    def more(parts: Any, size: int, order: torch.Generator, shuffle: bool) -> Any:
         idle = parts[0], torch.zeros(1, dtype=torch.long), True, 1
-        return [portion for each in deal_batches(parts, size, order) for portion in (each, idle)]
+        return [portion for each in deal_batches(parts, size, order, shuffle) for portion in (each, idle)]
 
     monkeypatch.setattr(loop, "deal_batches", more)
     idle, notes, _ = run()

@@ -93,7 +93,11 @@ def test_figures_that_are_no_numbers_are_measured_again(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_nothing_is_digested_saved_or_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("softground.learner.run_folder.config_of", "softground.model.Model.save", "softground.report.Watch"):
+    for name in (
+        "softground.learner.run_folder.config_of",
+        "softground.model.Model.save",
+        "softground.report.watch.Watch",
+    ):
         monkeypatch.setattr(name, lambda *_: pytest.fail("this belongs to runs with a folder"))
     learner = make_learner(addition()).fit(examples(addition(), 48), examples(addition(), 20, seed=1))
     assert len(learner.history_) == 3
