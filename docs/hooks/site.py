@@ -17,6 +17,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).parent))
+from api import MARK, sections
 from formulas import typeset
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -80,8 +81,8 @@ def _whole(code: re.Match[str]) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """Put links right, and typeset formulas."""
+    """Fill the API page, correct links and typeset formulas."""
     sources = {at: path for path, at in copied().items()}
     here = page.file.src_uri
-    text = relinked(markdown, sources.get(here, f"docs/{here}"), here)
+    text = relinked(markdown, sources.get(here, f"docs/{here}"), here).replace(MARK, sections())
     return typeset(text).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")  # in narrow columns, too

@@ -45,8 +45,8 @@ class Experiment(TrainingSettings):
     ----------
     task, network, train, test, validation
         What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
-    stages, augment, and the training settings by name
-        See :class:`~softground.learner.Learner`.
+    stages, augment
+        See :class:`~softground.learner.Learner`, as for the training settings, which are given by name.
     note
         One sentence on where the data come from.
     recipe, place
