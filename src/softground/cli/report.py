@@ -68,7 +68,7 @@ class Command:
             raise SoftgroundError(wrong)
 
     def _look(self, folder: RunFolder) -> None:
-        """Make the findings of a run that has none, or that has gone on since they were made."""
+        """Make the findings of a run, if they are missing or older than its last epoch."""
         known = Findings.read(folder)
         if not folder.has_checkpoint() or (known is not None and known.epochs == len(folder.read_metrics())):
             return

@@ -17,9 +17,9 @@ class Command(OfRun):
     data_dir: Path | None = None
     """Where the data lie now (default: where they lay when the run began)."""
     epochs: int | None = None
-    """Let a finished run go on until Stage I has so many epochs; where it has a Stage II, see --zero-epochs."""
+    """Continue a finished run until Stage I has this many epochs; with a Stage II, see --zero-epochs."""
     zero_epochs: int | None = None
-    """Let a finished run go on until Stage II has so many epochs."""
+    """Continue a finished run until Stage II has this many epochs."""
     quiet: bool = False
     """No progress display."""
 

@@ -110,7 +110,7 @@ class Sum(Piece):
 
 @dataclass(frozen=True)
 class Count(Piece):
-    """So many of the sites show one of the ``symbols``.
+    """A given number of the sites show one of the ``symbols``.
 
     >>> space = Categorical(["abc"] * 3)
     >>> Count([0, 1, 2], "ab").rule(space).compute(space.encode(["abc", "ccc"]))

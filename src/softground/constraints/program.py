@@ -195,7 +195,7 @@ class Program(Constraint):
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER
 
     def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
-        """The id of each state's answer; −1 where it has none. A plain rule's answers are remembered, or not."""
+        """The id of each state's answer, or −1 without an answer. A plain rule's answers are remembered, or not."""
         if self.vectorised:
             rows, defined = self._values(z)
             distinct, inverse = distinct_rows(rows)

@@ -62,8 +62,8 @@ def recipe_of(folder: RunFolder, strict: bool = True) -> Recipe:
     config, where = folder.read_config(), folder.path / CONFIG
     if config.get("recipe") is None:
         raise CheckpointError(
-            f"{folder.path} holds a run of a program of its own (task {config.get('task')!r}), which alone knows its "
-            "data and its rule. Go on with it there: Learner.fit(…, resume=True)."
+            f"{folder.path} holds a run of another program (task {config.get('task')!r}), which has its data and rule. "
+            "Continue it there: Learner.fit(…, resume=True)."
         )
     try:
         return recipe_from(config["recipe"], where, strict)

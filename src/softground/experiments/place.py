@@ -24,7 +24,7 @@ class Place:
     device: Device = "auto"
     """Where to train; auto takes a GPU if there is one."""
     deterministic: bool = False
-    """On a GPU: algorithms that give the same bits each time (slower; torch warns if it has none). CPUs always do."""
+    """On a GPU: use deterministic algorithms (slower; torch warns if one is missing). CPUs always do."""
     logger: Literal["tensorboard"] | None = None
     """Log every epoch for TensorBoard, into the run folder (needs the extra tensorboard)."""
     solver_workers: int | None = None

@@ -102,7 +102,7 @@ class Recipe(TrainingSettings):
         "The share of the training examples to hold out for validation, or of the images, where examples are dealt "
         "from a pool; a task that has validation data takes those.",
     )
-    patience: int = setting(0, "End a stage after so many epochs without a better validation figure; 0: never.")
+    patience: int = setting(0, "End a stage after this many epochs without a better validation figure; 0: never.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

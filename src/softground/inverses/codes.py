@@ -95,7 +95,7 @@ def ragged(count: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def entries(first: Tensor, count: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The entries of a list that rows begin at and hold so many of, and :func:`ragged`."""
+    """The entries of a list, given where each row begins and how many it holds, and :func:`ragged`."""
     owner, offsets = ragged(count)
     return torch.arange(len(owner), device=owner.device) + (first - offsets[:-1])[owner], owner, offsets
 

@@ -19,8 +19,7 @@ Lists of S_y are kept on disk, so that a solver lists each of them once. A file 
 rule and the answer, all as the rule states them (:meth:`~softground.constraints.Constraint.stated`). It holds one line
 of JSON, with that digest and a checksum, and then the states' indices, eight bytes each. Nothing in it is ever
 executed. A file that is damaged, or of another rule, is noticed and made anew. Only lists that are whole are kept.
-Processes share the folder: each writes a file of its own and renames it, so that a list appears as a whole, whoever was
-first.
+Processes share the folder: each writes a file of its own and renames it, so that a list appears as a whole.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Lists(Inverse):
         return by_answer.index(entries(*by_answer.rows(number).unbind(1))[0]), False
 
     def _number(self, y: Tensor) -> Tensor:
-        """The number of each answer's list; what has none is listed."""
+        """The number of each answer's list; missing lists are made."""
         number = self._known(y)
         if bool((missing := number < 0).any()):
             more = torch.unique(y[missing].cpu(), dim=0)

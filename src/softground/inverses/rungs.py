@@ -161,7 +161,7 @@ def _known(kept: Cache, y: Tensor, most: int) -> dict[Key, Found]:
 
 
 def timed(parts: Iterator[dict[Key, Found]], total: int, seconds: float, what: str) -> Iterator[dict[Key, Found]]:
-    """The parts of a preparation, as long as all ``total`` answers can be expected within so many seconds."""
+    """The parts of a preparation, as long as all ``total`` answers are expected to finish in time."""
     began, count, first = time.perf_counter(), 0, True
     for part in parts:
         yield part
@@ -198,7 +198,7 @@ def parts(ask: Ask) -> tuple[Inverse, str]:
         raise GivesWay("the rule is no conjunction of parts")
     if not composite(ask.constraint, ask.inverse).exact:
         raise GivesWay(f"one of {len(own):,} parts has no law of its own")
-    return chains(ask)[0], f"{len(own):,} parts have exact laws, though the whole has none within the budget"
+    return chains(ask)[0], f"{len(own):,} parts have exact laws; the whole exceeds the budget"
 
 
 @RUNGS.register("chains")

@@ -234,7 +234,7 @@ class Solved(Solving):
         ]
 
     def lister(self, most: int, seconds: float, workers: int) -> Self:
-        """The same to list at most ``most`` states of each S_y, in so many seconds each, by so many processes."""
+        """The same, to list at most ``most`` states of each S_y in ``seconds`` each."""
         limit = 2 * min(max(1.0, seconds), 1e6)
         return type(self)(self.rule, limit=limit, workers=workers, solutions_cap=most, **self.for_lists)
 

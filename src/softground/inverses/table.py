@@ -225,7 +225,7 @@ class Table(Inverse):
         return Start(z, found, torch.ones_like(found))
 
     def answer_ids(self, z: Tensor) -> Tensor:
-        """The id of each state's answer; −1 where it has none."""
+        """The id of each state's answer, or −1 without an answer."""
         return self.columns(z.device).answer[self.space.index(z)]
 
 

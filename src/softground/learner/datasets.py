@@ -375,8 +375,8 @@ def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
     for name in sets:
         if not (isinstance(name, str) and name.isidentifier()) or name.split("_")[0] in TAKEN:
             raise DataError(
-                f"A further test set is called {name!r}; expected a word such as 'ood' that is none of "
-                f"{', '.join(sorted(TAKEN))}, because its figures are called by it."
+                f"A further test set is called {name!r}; expected a word such as 'ood' other than "
+                f"{', '.join(sorted(TAKEN))}, because its figures bear this name."
             )
     return sets
 

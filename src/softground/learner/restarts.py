@@ -12,7 +12,7 @@ explains every answer, −H(u). Where it stands between the two,
 is near 0 after a run that went well. A run has failed where ρ > 0.15, or where a symbol is read less than a fifth as
 often as uniform draws from the S_y of the training answers use it. The first finds readings that do not explain the
 answers; the second those that do, but merge symbols. Both are needed. Without a law of S_y there is the second alone.
-An example counts at most as much as one of which nothing is learnt; with a noise level, by the probability that its
+An example counts at most as much as one from which nothing is learnt; with a noise level, by the probability that its
 answer is meant. Where readings explain all but a few answers, and these are spread evenly over the symbols read, it is
 answers or images that are bad, and those examples do not count: a wrong reading fails on some symbols more than others.
 
@@ -40,7 +40,7 @@ from .trained_part import TrainedPart
 _Batch = tuple[Any, Tensor | None, Tensor, Tensor, Tensor]  # a belief, known symbols, answers, weights, explained
 RHO, RARE = 0.15, 0.2
 WRONG, EVEN = 0.35, 1.5  # most answers that may be bad, and how evenly
-MET, OFTEN = 20, 0.5  # examples of a symbol that tell: so many, and no more than this share of all
+MET, OFTEN = 20, 0.5  # informative examples of a symbol: at least this many, at most this share of all
 ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
 SHOWN = 6  # symbols in a sentence
 

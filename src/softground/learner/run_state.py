@@ -185,7 +185,7 @@ class Checkpoints:
         self._memory: dict[str, Tensor] = {}  # of this process's examples
 
     def save(self, progress: Progress, optimizer: Optimizer, seconds: float) -> None:
-        """Write a checkpoint after so many ``seconds`` of the run: every process its own part of it."""
+        """Write a checkpoint after this many ``seconds`` of the run: every process writes its own part."""
         optimizer_tensors: dict[str, Tensor] = {}
         optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
         # Finished stages too: their chains are part of what a run leaves behind.

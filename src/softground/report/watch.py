@@ -103,7 +103,7 @@ class Watch:
         append_line(self.path, _line(record))
 
     def _chains(self, shape: object, stage: str | None, rows: list[int]) -> tuple[Tensor | None, Tensor | None]:
-        """Chains in this stage, or draws from Q* if it has none, and which examples wait for a first state."""
+        """Chains in this stage, or else draws from Q*, and which examples wait for a first state."""
         stages = self.learner.staged[shape]
         number = next((number for number, each in enumerate(stages) if each.name == stage), None)
         if number is None:

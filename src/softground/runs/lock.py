@@ -69,6 +69,6 @@ def _holder(folder: Path) -> str:
     try:
         with open(folder / LOCK, "rb") as file:
             text = file.read(200).decode("ascii", "replace").strip()
-    except OSError:  # Windows lets nobody else read a locked file
+    except OSError:  # Windows does not let others read a locked file
         text = ""
     return text if text.startswith("process ") and text.isprintable() else "another process"

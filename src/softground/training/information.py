@@ -24,7 +24,7 @@ ROWS, SITES = 64, 2**13  # examples that are looked at at least, and at a time; 
 
 
 def spread(count: int, most: int) -> Tensor:
-    """The numbers of at most so many examples, evenly spread."""
+    """The numbers of at most this many examples, evenly spread."""
     return torch.arange(count)[:: max(1, math.ceil(count / most))]
 
 

@@ -98,7 +98,7 @@ def readings(reading: CategoricalBelief, known: Tensor | None, where: Tensor, sy
 
 
 def share_kept(sites: int, symbols: int) -> float:
-    """The share that a running mean of u keeps at a batch of so many sites; 0 where the batch tells enough."""
+    """The share that a running mean of u keeps at a batch of this many sites; 0 if the batch is large enough."""
     return max(0.0, 1 - sites / (SITES * symbols))
 
 

@@ -140,6 +140,6 @@ class Supervised(Teacher):
     def teach(self, batch: Batch) -> Tensor:
         if batch.symbols is None:
             raise LearnerError(
-                "Supervised training needs true symbols; this training set has none. Give Examples(x, y, symbols)."
+                "Supervised training needs true symbols; this training set lacks them. Give Examples(x, y, symbols)."
             )
         return batch.symbols

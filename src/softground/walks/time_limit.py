@@ -41,8 +41,8 @@ class TimeLimit:
         return max(0.0, self.end - self.clock())
 
     def batches(self, count: int, most: int | None = None) -> Iterator[slice]:
-        """The rows below ``count``, at most so many together: one at first, then twice as many each time, as long as
-        there seems to be time for them; the first in any case.
+        """The rows below ``count``, at most ``most`` together: first one, then twice as many each time, while time
+        seems to be left; the first in any case.
 
         >>> steps = iter(range(100))
         >>> [rows.stop for rows in TimeLimit(20, clock=lambda: next(steps)).batches(1000)]

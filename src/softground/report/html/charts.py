@@ -121,7 +121,7 @@ class Chart:
         x = Scale(1, max(2, self.epochs.count), LEFT, WIDTH - RIGHT)
         y = Scale(self.low, self.high, HEIGHT - BOTTOM, TOP, self.log)
         rows = [(y(value), self.form(value)) for value in y.ticks()]
-        # The first epoch always has a mark, so one that would run into it has none.
+        # The first epoch always has a mark, so a mark that would touch it is left out.
         marks = [1.0, *(v for v in round_steps(1, self.epochs.count, 5, whole=True) if v > 1 and x(v) - x(1) > 18)]
         return Frame(WIDTH, HEIGHT, x, y, rows, [(x(v), f"{v:.0f}") for v in marks], "epoch")
 
