@@ -33,7 +33,7 @@ from .support import Support, declared, everything
 SECONDS = 30.0  # that an inspection may take
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
     """The result of an inspection. ``print`` it, or use :meth:`to_json`."""
 
@@ -59,6 +59,9 @@ class Inspection:
         from .show import as_text
 
         return as_text(self)
+
+    def __repr__(self) -> str:
+        return f"Inspection({self.task!r}: {self.verdict})"
 
     @property
     def verdict(self) -> str:

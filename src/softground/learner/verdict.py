@@ -115,9 +115,10 @@ def _judged(f: Figures) -> tuple[str, str]:
         if f.confused:
             return "partly", f"Partly learnt: {_confusions(f)}; {share}"
         return "learnt", f"Learnt: all {f.symbols} symbols are read; {share}"
+    ones = f"{known:.1%} of the held-out ones (chance {f.chance:.1%})"
     far = quality(known, f.chance, 1) < better / 2 and (renamed is None or renamed < GOOD)
     if f.held_out is not None and better >= GOOD and far and read < 0.6:
-        return "memorised", f"Memorised: {trained:.1%} of the training answers are explained, but only {against}"
+        return "memorised", f"Memorised: {trained:.1%} of the training answers are explained, but only {ones}"
     if merged:
         never = f"{_listed(f.unused)} {'is' if len(f.unused) == 1 else 'are'} never read"
         return (

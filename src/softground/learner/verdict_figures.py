@@ -115,11 +115,11 @@ def _sampled(part: TrainedPart) -> tuple[Tensor, Tensor]:
 def _counted(part: Part, rows: Tensor, z: Tensor, draws: int = DRAWS) -> Tensor:
     """Of the examples whose answer is given: how many are explained, how many there are, and how many by chance."""
     given = torch.tensor([part.data.answers[row] is not None for row in rows.tolist()], device=z.device)
-    y, fine = part.y[rows], part.task.feasible(z, part.y[rows]) & given
-    some = given.nonzero().flatten()[:draws]
+    fine = part.task.feasible(z, part.y[rows]) & given
+    some, count = given.nonzero().flatten(), given.sum().double()
+    some = some[torch.arange(draws if len(some) else 0, device=z.device) % max(1, len(some))]
     random = part.task.space.random(len(some), torch.Generator().manual_seed(0)).to(z)
-    lucky = part.task.feasible(random, y[some]).double().mean() if len(some) else torch.zeros(())
-    count = given.sum().double()
+    lucky = part.task.feasible(random, part.y[rows][some]).double().mean() if len(some) else torch.zeros(())
     return torch.stack([fine.sum().double(), count, lucky.to(count) * count])
 
 
