@@ -16,6 +16,7 @@ from PIL import Image
 
 from cli_cases import read
 from softground.cli import main
+from softground.data import handwritten
 from softground.experiments.own_rule import OPENED
 
 SMALL = ["--train-size", "60", "--test-size", "20", "--device", "cpu", "--network", "lenet"]
@@ -64,8 +65,8 @@ def test_a_run_has_all_that_a_ready_made_task_has(place: Path, capsys: pytest.Ca
 
 def test_what_is_saved_needs_no_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     images = [str(place / f"{digit}.png") for digit in range(3)]
-    for path in images:
-        Image.new("L", (8, 8)).save(path)
+    for path, image in zip(images, handwritten([4, 2, 7], "test"), strict=True):
+        Image.fromarray(image[0].numpy()).save(path)
     capsys.readouterr()
     assert main(["predict", str(place / "run"), *images, "--json", "--constrained"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["predictions"]
