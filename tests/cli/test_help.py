@@ -94,3 +94,14 @@ def test_runs_says_how_to_begin_and_lists_a_folder(
     assert json.loads(shown("runs --json", capsys)) == {"runs": []}
     assert main(["runs", "nowhere"]) == 2
     assert "nowhere: there is no such folder" in capsys.readouterr().err
+
+
+def test_a_dry_run_prints_a_config(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settled = shown("train hwf --epochs 5 --gamma 2 --lengths 3 5 --dry-run", capsys)
+    assert "epochs = 5\n" in settled
+    Path("settled.toml").write_text(settled)
+    assert shown("train hwf --config settled.toml --dry-run", capsys) == settled
+    assert [path.name for path in tmp_path.iterdir()] == ["settled.toml"]  # nothing was trained

@@ -36,7 +36,7 @@ GROUPS: dict[str, str] = {
 SHORT = {"preset", "validation", "objective", "epochs", "learning_rate", "seed", "network", "noise", "device", "out"}
 SHORT |= {"sample", "seconds"}
 LONG = {"lengths", "shares", "split", "image_size", "readings", "window", "boards", "trees", "rectified", "relabel"}
-LONG |= {"sigma", "margin", "dropped"}
+LONG |= {"sigma", "margin", "dropped", "ink"}
 """What the short help has beside a task's own options, and which of these it leaves out."""
 
 
