@@ -37,7 +37,7 @@ class Display:
     """An observer of the training loop that shows how far it is; with ``verdict`` also how it ended."""
 
     def __init__(self, console: Console, verdict: bool = False) -> None:
-        self.console, self.verdict = console, verdict
+        self.console, self.verdict, self.every_batch = console, verdict, console.is_terminal
         self._last = ""
         self._output: Any = None  # of a notebook's cell
         self.progress = _Bars(
