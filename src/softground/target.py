@@ -30,6 +30,7 @@ class Target(Generic[B]):
     weights: B
     answers: Tensor
     gamma: float
+    checked: bool = False  # whether the answers are known to be codes of the rule, in training plain numbers
 
     def __post_init__(self) -> None:
         if self.gamma != 1 and getattr(self.weights, "gamma", None) == 1:
@@ -41,9 +42,9 @@ class Target(Generic[B]):
             raise DataError(f"{len(self.weights)} inputs but {len(self.answers)} answers: give one answer per input.")
 
     @classmethod
-    def at(cls, belief: B, answers: Tensor, gamma: float) -> Target[B]:
+    def at(cls, belief: B, answers: Tensor, gamma: float, checked: bool = False) -> Target[B]:
         """The target at temperature ``gamma``."""
-        return cls(belief.tempered(gamma), answers, gamma)  # type: ignore[arg-type]
+        return cls(belief.tempered(gamma), answers, gamma, checked)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.weights)

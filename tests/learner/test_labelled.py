@@ -43,7 +43,9 @@ def joined(
     y = task.constraint.encode(data.y)
     term = LabelledInputs(beside).begin(TrainingSet(task, y, process=process))
     order = torch.Generator().manual_seed(0)
-    batch = Batch(task=task, x=data.x, index=torch.arange(len(y)), y=y, dice=Sampler(0), moment=Moment(), order=order)
+    batch = Batch(
+        task=task, x=data.x, index=torch.arange(len(y)), answers=y, dice=Sampler(0), moment=Moment(), order=order
+    )
     term.inputs(batch)
     return term, batch
 

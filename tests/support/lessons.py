@@ -45,7 +45,12 @@ class Lesson:
         """The batch about whose examples, in the rows ``index``, the network has this ``belief``."""
         index = torch.arange(len(belief), device=self.y.device) if index is None else index
         known = None if self.known is None else self.known[index]
-        given = {"y": self.y[index], "known": known, "moment": Moment(), "memory": self.memory} | more
+        given = {
+            "answers": self.y[index].as_subclass(Tensor),
+            "known": known,
+            "moment": Moment(),
+            "memory": self.memory,
+        } | more
         return Batch(task=self.task, x=None, index=index, dice=dice or Sampler(0), outputs=belief, **given)
 
     def loss(self, belief: Any, index: Tensor | None = None, dice: Dice | None = None, **more: Any) -> Outcome:

@@ -56,7 +56,7 @@ def test_the_slope_is_that_of_the_scaled_law(gamma: float, share: float, pinned:
 
     leaf = output.detach().requires_grad_()
     belief, states = MIXED.belief(leaf), MIXED.states(torch.arange(MIXED.size))
-    u, c = usage(MIXED, output.detach(), known).clamp(min=LEAST), Scaled().at(share)
+    u, c = usage(MIXED, output.detach(), known).clamp(min=LEAST), Scaled().numbers(Moment(begun=share))["scaling"]
     column = torch.tensor([[MIXED.symbols.index(s) for s in state] for state in MIXED.decode(states)])
     total = torch.zeros((), dtype=torch.float64)
     for row in range(4):

@@ -115,7 +115,7 @@ def test_an_answer_without_solutions_is_named_by_its_place_in_the_data() -> None
     lesson = Lesson(SoftenedGrounding(Exact(task.inverse), Constant(1.0)), task, y[[0, 1, 3, 3]])
     order = torch.tensor([3, 2, 0])
     with pytest.raises(InfeasibleAnswer, match=r"2 \(answer 77\)") as caught:
-        lesson.loss(task.space.belief(torch.zeros(3, 1, 9)), order, y=y[order])
+        lesson.loss(task.space.belief(torch.zeros(3, 1, 9)), order, answers=y[order].as_subclass(torch.Tensor))
     assert caught.value.examples == (2,)
 
 
@@ -127,7 +127,7 @@ def test_what_waits_is_not_taught_and_a_failure_names_the_example_though_others_
     lesson.memory["waiting"] = torch.tensor([0, 2, 0, 0])
     order, belief = torch.tensor([3, 1, 2, 0]), task.space.belief(torch.arange(36.0).sin().view(4, 1, 9))
     with pytest.raises(InfeasibleAnswer, match=r"2 \(answer 77\)"):
-        lesson.loss(belief, order, y=y[order])
+        lesson.loss(belief, order, answers=y[order].as_subclass(torch.Tensor))
     found = lesson.loss(belief, order)
     states = task.space.encode([(5,), (5,), (3,)])
     assert torch.allclose(found.loss, -belief.rows(torch.tensor([0, 2, 3])).log_prob(states).mean())

@@ -102,6 +102,15 @@ def shaped(row: Sequence[int], like: object) -> Any:
     return take(like)
 
 
+def outline(form: object) -> Any:
+    """Where the rationals of a tuple stand; None for a number.
+
+    >>> outline((Fraction(1, 3), (4, 5))), outline(Fraction(1, 3)), outline(3)
+    ((True, (False, False)), None, None)
+    """
+    return tuple(outline(part) or isinstance(part, Fraction) for part in form) if isinstance(form, tuple) else None
+
+
 def _flatten(answer: Hashable) -> tuple[int, ...]:
     match answer:
         case int():

@@ -20,7 +20,6 @@ an answer it admits. Where the tie between value and answer is none of these, ``
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import torch
@@ -30,8 +29,8 @@ from ..errors import ConstraintError
 from ..spaces.categorical import Categorical
 from .answers import INTERNING, RELATIONS, Interned, distinct_rows, remember_in
 from .base import Constraint, of_symbols
-from .exact import exact, integers, shaped
-from .relations import admits, kinds_of, met, misfit, pattern
+from .exact import exact, integers, outline, shaped
+from .relations import Between, admits, kinds_of, met, misfit, pattern, tests
 
 NO_ANSWER = -1
 AGAIN, AGAIN_SECONDS = 64, 0.2  # states that a rule is asked twice about, and how long
@@ -69,7 +68,8 @@ class Program(Constraint):
         self.function, self.space, self.relation, self.vectorised = function, of_symbols(space), relation, vectorised
         self.partial, self.masked = partial, False
         # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
-        # of a vectorised one. One of the answers given is the form in which to show those that were not.
+        # of a vectorised one. One of the answers given is the form in which to show those that were not, and in which
+        # relations read a vectorised rule's whole numbers: the answers given to that must agree on it.
         self.numbering = self.answers = Interned()
         self.form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
@@ -78,7 +78,27 @@ class Program(Constraint):
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
         """Answers as ids, ``[len(answers)]``: equal answers have equal ids."""
-        return self.answers.encode(answers, self._key, None if self.relation is None else met, self.misfit)
+        read = met if self.relation is not None else self._formed if self.vectorised else None
+        return self.answers.encode(answers, self._key, read, self.misfit)
+
+    def _formed(self, answer: object) -> object:
+        """An answer of a vectorised rule, whose relations read the whole numbers in the form of its answers."""
+        for part in tests(answer):
+            entries = self.form if isinstance(self.form, tuple) else (0,) * self.width
+            if isinstance(part, Between):
+                integers(int(part.high if part.low is None else part.low), self.width)  # which refuses more than two
+            self._agree(0 if isinstance(part, Between) else entries, part)
+        return answer
+
+    def _agree(self, form: Any, answer: object) -> None:
+        self.form = form if self.form is None else self.form
+        if outline(form) != outline(self.form):
+            given = ("a number", "a tuple")
+            raise ConstraintError(
+                f"The answer {answer!r} reads the rule's {self.width} whole number(s) as "
+                f"{given[isinstance(form, tuple)]}, one before it as {given[isinstance(self.form, tuple)]}, such as "
+                f"{self.form!r}. Give all in one form: Fraction(3, 4), not (3, 4), where the rule gives rationals."
+            )
 
     def _key(self, answer: object) -> Hashable:
         key = exact(answer)
@@ -88,8 +108,10 @@ class Program(Constraint):
                 "tuple of both. If the Boolean says which states have an answer, say so: Program(…, partial=True)."
             )
         row = integers(key, self.width) if self.vectorised else key
-        if self.form is None or isinstance(answer, Fraction):  # ints may stand among rationals
-            self.form = answer if isinstance(answer, Fraction | bool) else key
+        if self.form is None:
+            self.form = answer if isinstance(answer, bool) else key
+        if self.vectorised:
+            self._agree(key, answer)
         return row
 
     @property

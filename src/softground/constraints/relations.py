@@ -217,6 +217,14 @@ def complements(answer: object) -> Iterator[Not]:
         yield from complements(part)
 
 
+def tests(answer: object) -> Iterator[Relation]:
+    """The relations made of no others that an answer is made of."""
+    if isinstance(answer, Between | Contains):
+        yield answer
+    for part in (answer.answer,) if isinstance(answer, Not) else getattr(answer, "answers", ()):
+        yield from tests(part)
+
+
 def resolve(answer: object, leaf: Callable[[Hashable], T], test: Callable[[Relation], T], everything: T) -> T:
     """What an answer means, as a tensor or formula on which ``|`` and ``~`` work.
 
@@ -291,8 +299,7 @@ def met(answer: object) -> Any:
 def _holds(rule: Computes, relation: Relation, value: Any) -> bool:
     """Whether a relation holds of one value."""
     if rule.vectorised:
-        like = 0 if rule.form is None and isinstance(relation, Between) else rule.form
-        return relation.admits(exact(shaped(value, like)))
+        return relation.admits(exact(shaped(value, rule.form)))
     key = rule.answers.keys[value]
     return bool(_related(rule, key, relation.answer)) if isinstance(relation, Meets) else relation.admits(key)
 

@@ -109,7 +109,9 @@ class Inverse(ABC):
             with outside_inference():
                 return self.law(target)
         rule = getattr(self, "constraint", None)  # a listing may have none
-        y = target.answers if rule is None or rule.numbering is None else rule.numbering.marks.check(target.answers)
+        y = target.answers
+        if rule is not None and rule.numbering is not None:
+            y = y.as_subclass(Tensor) if target.checked else rule.numbering.marks.check(y)
 
         def warn(rows: Sequence[int]) -> None:
             if not self._warned:
@@ -257,10 +259,10 @@ def empty(inverse: Inverse, y: Tensor, known: Tensor | None = None) -> Tensor:
 
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
     """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
-    found = inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True) > -math.inf
+    found = inverse.law(Target(weights, y, 1.0, checked=True)).log_mass(quiet=True) > -math.inf
     z = weights.mode()
     if bool(found.any()):
-        z[found] = inverse.law(Target(weights.rows(found), y[found], 1.0)).draw(Sampler(seed, y.device))
+        z[found] = inverse.law(Target(weights.rows(found), y[found], 1.0, checked=True)).draw(Sampler(seed, y.device))
     return Start(z, found, torch.ones_like(found))
 
 

@@ -17,7 +17,7 @@ from ..constraints.base import Constraint, Part
 from ..errors import InfeasibleAnswer
 from ..spaces.categorical import Categorical, CategoricalBelief
 from ..target import Target
-from .base import Inverse, coded
+from .base import Inverse
 from .enumeration import default_inverse
 from .lists import Lists
 from .sets import Law
@@ -48,7 +48,7 @@ class Group:
         """The parts as rows of one batch, by the whole space's weights and their own answers."""
         space: Categorical = self.inverse.space
         own = scores[:, self.sites(scores.device), : space.width].flatten(0, 1)
-        return Target(CategoricalBelief(space, own), coded(self.inverse, answers), 1.0)
+        return Target(CategoricalBelief(space, own), answers, 1.0, checked=True)
 
 
 def _lawful(rule: Any) -> Inverse:

@@ -9,7 +9,7 @@ one batched comparison, whatever is dropped. The 288 boards of 4×4 Sudoku among
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -137,7 +137,7 @@ class Shared(Set):
     """One list for all examples, as one-hot ``codes[states, sites · K]``: its log-weights are one product."""
 
     codes: Tensor
-    filled = True
+    filled: bool = field(default=True, kw_only=True)
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         return reduced(scores.flatten(1) @ self.codes.to(scores.dtype).T, how)

@@ -23,7 +23,7 @@ from ..dice import Dice, Sampler
 from ..projections.base import Dropped
 from ..spaces.categorical import Categorical
 from ..target import Target
-from .base import Fibre, Inverse, Start, coded
+from .base import Fibre, Inverse, Start
 from .complements import Cubes
 from .enumeration import default_inverse
 from .sets import How, Set, Sets, reduced, where
@@ -80,18 +80,20 @@ class Scanned(Inverse):
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
         if bool(found.any()):
             flat = self.space.uniform(int(found.sum()), y.device)
-            z[found] = self.law(Target(flat, coded(self, y[found]), 1.0)).draw(Sampler(seed, y.device))
+            z[found] = self.law(Target(flat, y[found], 1.0, checked=True)).draw(Sampler(seed, y.device))
         return Start(z, found, torch.ones_like(found))
 
     def set(self, y: Tensor) -> Sets:
         tables = self.scan.tables(y.device)
         if tables.plain:
-            return Chain(y, self.scan, tables)
+            return Chain(y, self.scan, tables, filled=self.scan.solvable)
         return where(y, y == EVERYTHING, self._chains, self._cubes)
 
     def _chains(self, y: Tensor) -> Sets:
         tables = self.scan.tables(y.device)
-        return where(y, tables.refused(y), *[partial(Chain, scan=self.scan, tables=tables)] * 2)
+        return where(
+            y, tables.refused(y), *[partial(Chain, scan=self.scan, tables=tables, filled=self.scan.solvable)] * 2
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +107,6 @@ class Chain(Set):
 
     scan: Scan
     tables: Tables
-
-    @property
-    def filled(self) -> bool:
-        return self.scan.solvable
 
     def together(self) -> int:
         return self.tables.together

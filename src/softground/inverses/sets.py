@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, Literal, NamedTuple, Self
@@ -82,6 +82,7 @@ class Set(ABC):
     """S_y of every example of a batch. A kind has to say how it reduces; the rest follows from that."""
 
     which: Tensor  # [rows, …] which S_y each example has
+    filled: bool = field(default=False, kw_only=True)  # each is known to have a state, so that no device is asked
 
     @abstractmethod
     def reduce(self, scores: Tensor, how: How) -> Tensor:
@@ -94,11 +95,6 @@ class Set(ABC):
     def together(self) -> int:
         """How many examples are worked on together; all at once unless they need room."""
         return max(1, len(self.which))
-
-    @property
-    def filled(self) -> bool:
-        """Whether each S_y is known to have a state, so that no device has to be asked."""
-        return False
 
     def empty(self, scores: Tensor) -> Tensor:
         """Which S_y have no state: ``[rows]``."""
@@ -152,6 +148,7 @@ class Law:
     ) -> None:
         self.weights, self.warn = weights, warn
         self.of = [(None, of)] if isinstance(of, Set) else of
+        self._filled = not weights.pinned and all([part.filled for _, part in self.of])  # nothing can be empty
         half = weights.scores.dtype in (torch.float16, torch.bfloat16)
         self.scores = (weights.scores.float() if half else weights.scores).clamp(min=LOG_ZERO)
 
@@ -221,18 +218,19 @@ class Law:
             return torch.cat(found)
         return torch.cat(found)[torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()]
 
-    @property
-    def _filled(self) -> bool:
-        """Whether nothing can be empty, so that no device has to be asked."""
-        return not self.weights.pinned and all(of.filled for _, of in self.of)
-
     def _refuse_empty(self) -> None:
         """Raise where some S_y is empty, or the known symbols leave nothing of it."""
         if self._filled:
             return
         pinned = self.weights.pinned
+
+        def empty(of: Set, scores: Tensor) -> Tensor:
+            if pinned:
+                return Set.empty(of, scores)
+            return scores.new_zeros(len(scores), dtype=torch.bool) if of.filled else of.empty(scores)
+
         with torch.no_grad():
-            refuse_empty(self._each(lambda of, scores: (Set if pinned else type(of)).empty(of, scores)), pinned)
+            refuse_empty(self._each(empty), pinned)
 
 
 def refuse_empty(empty: Tensor, pinned: bool = False) -> None:
@@ -257,10 +255,6 @@ class Listed(Set):
     sizes: tuple[int, ...]
     cubes: bool = False
     longest: int = 0
-
-    @property
-    def filled(self) -> bool:
-        return self.longest > 0
 
     def empty(self, scores: Tensor) -> Tensor:
         return self.which[:, 1] == 0

@@ -187,7 +187,10 @@ class Table(Inverse):
 
     def _listed(self, y: Tensor) -> Listed:
         states = self.columns(y.device).states
-        return Listed(states.rows(y), states.codes, states.sizes, longest=self.longest if self._pads(y) else 0)
+        size, filled = len(y) * self.longest, self.solvable
+        padded = (y.is_cuda or size <= PADDED_CHEAP) if self._padded is None else self._padded
+        longest = self.longest if padded and filled and size <= PADDED_LIMIT else 0
+        return Listed(states.rows(y), states.codes, states.sizes, longest=longest, filled=filled)
 
     def _stated(self, y: Tensor) -> Stated:
         """By the answers that are admitted, or by all others and the states without one: by those of fewer states."""
@@ -199,16 +202,10 @@ class Table(Inverse):
         place, *_ = entries(torch.cat([offsets[:-1], 0 * offsets[:1]])[answers], count[answers])
         return states.index(place).sort().values, inside
 
-    def _pads(self, y: Tensor) -> bool:
-        """Whether exact answers' rows are padded."""
-        size = len(y) * self.longest
-        wanted = (y.is_cuda or size <= PADDED_CHEAP) if self._padded is None else self._padded
-        return wanted and self.solvable and size <= PADDED_LIMIT
-
     @property
     def solvable(self) -> bool:
         """Whether every exact answer that the program has seen has a state; asked again only when it has seen more."""
-        known = self.program.known
+        known = len(self.program.answers.keys)
         if self._solvable[0] != known:
             offsets = self._columns[torch.device("cpu")].states.offsets
             self._solvable = (known, known < len(offsets) and bool((offsets.diff()[:known] > 0).all()))

@@ -32,7 +32,6 @@ from ..task import Family, Task, as_task
 from ..training import SoftenedGrounding
 from ..training.scaled import divided, readings, share_kept
 from ..training.step import Batch, Memory, TrainingSet
-from ..training.usage import columns
 from .answer_codes import AnswerCodes, Method, answer_list
 from .posterior import belief_of
 
@@ -242,7 +241,7 @@ class GroundingLoss(nn.Module):
         total = torch.zeros(len(self.usage) + 2, dtype=torch.float64, device=self.usage.device)
         for belief, rows in parts:
             with torch.no_grad():
-                found, count = readings(belief, rows.known, columns(belief.space).to(rows.y.device), len(self.usage))
+                found, count = readings(belief, rows.known, belief.space.layout(rows.y.device).symbols, len(self.usage))
             sites = torch.tensor([len(belief) * belief.space.sites])
             total += torch.cat([found, count.view(1), sites.to(found)]).to(total)
         if distributed.is_available() and distributed.is_initialized():
@@ -273,7 +272,7 @@ class GroundingLoss(nn.Module):
         with torch.no_grad():
             evidence = informed.detach()
             if used is not None:
-                evidence = divided(evidence, used, self.scaled, columns(belief.space).to(y.device))
+                evidence = divided(evidence, used, self.scaled, belief.space.layout(y.device).symbols)
             taught, counts = self._taught(evidence, rows)
         sites = share * belief.expected(taught.to(belief.scores) if taught.is_floating_point() else taught)
         if known is not None:

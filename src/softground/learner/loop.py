@@ -309,9 +309,10 @@ class Descent:
     """
 
     def __init__(self, loop: Loop, stage: Stage, epoch: int, base: list[float], sizes: Sequence[int]) -> None:
-        self.loop, self.stage, self.epoch, self.base, self.sizes = loop, stage, epoch, base, sizes
+        self.loop, self.base, self.sizes = loop, base, sizes
         self.every = loop.learner.settings.accumulate
-        self.groups = math.ceil(len(sizes) / self.every)
+        groups, rate = math.ceil(len(sizes) / self.every), stage.learning_rate
+        self.rates = rate and [rate((epoch + group / groups) / stage.epochs) for group in range(groups)]
 
     def apart(self, step: int) -> AbstractContextManager[None]:
         """For forward and backward passes: processes average their gradients once, with the last batch of a group."""
@@ -330,9 +331,8 @@ class Descent:
         loop.outputs.watch.learn(loss, loop.network, None if passes is None else passes.norm)
         if place + 1 < len(own):
             return
-        if self.stage.learning_rate is not None:
-            progress = (self.epoch + group / self.groups) / self.stage.epochs
-            set_learning_rate(loop.optimizer, self.base, self.stage.learning_rate(progress))
+        if self.rates is not None:
+            set_learning_rate(loop.optimizer, self.base, self.rates[group])
         if loop.learner.settings.clip:
             # Already checked to be finite; on a GPU, another check would wait.
             loop.fabric.clip_gradients(

@@ -365,14 +365,14 @@ class _RecordedLesson:
 
 def _tensors(batch: Batch) -> list[Tensor]:
     """All that differs between batches."""
-    given = [batch.output, batch.index, batch.y, batch.known, batch.symbols]
+    given = [batch.output, batch.index, batch.answers, batch.known, batch.symbols]
     return [*(each for each in given if each is not None), *(codes for _, codes in batch.added.values())]
 
 
 def _with_tensors(batch: Batch, tensors: Sequence[Tensor]) -> Batch:
     """The batch with other :func:`_tensors`."""
     rest = iter(tensors)
-    names = [name for name in ("output", "index", "y", "known", "symbols") if getattr(batch, name) is not None]
+    names = [name for name in ("output", "index", "answers", "known", "symbols") if getattr(batch, name) is not None]
     found: Json = {name: next(rest) for name in names}
     added = {term: (rows, next(rest)) for term, (rows, _) in batch.added.items()}
     return replace(batch, **found, added=added, losses=[], figures={}, lap=untimed)

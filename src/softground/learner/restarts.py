@@ -33,7 +33,6 @@ from ..files import Json
 from ..target import Target
 from ..training.information import drawn_usage, left_open, spread
 from ..training.scaled import divided, readings
-from ..training.usage import columns
 from .evaluation import BATCH, believe, output_of
 from .trained_part import TrainedPart
 
@@ -128,7 +127,7 @@ class _Read:
     def __init__(self, part: TrainedPart, history: Sequence[Json]) -> None:
         data, self.task = part.data, part.task
         space, noise = self.task.space, part.noise
-        self.where, self.batches = columns(space).to(data.device), list[_Batch]()
+        self.where, self.batches = space.layout(data.device).symbols, list[_Batch]()
         self.counts = torch.zeros(4, len(space.symbols), dtype=torch.double, device=data.device)
         rows = (~part.unexplained.empty).nonzero().flatten()
         rows = rows[spread(len(rows), max(ROWS, SITES // space.sites))]

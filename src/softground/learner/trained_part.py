@@ -61,6 +61,7 @@ class TrainedPart(Part):
     ) -> None:
         super().__init__(part.shape, part.task, part.data)
         self.y = part.y  # encoded once
+        self.answers = self.y.as_subclass(Tensor)
         self.network, self.fabric, self.seed = plan.network, plan.fabric, plan.settings.seed
         self.streams, self.total, self.lap = streams, total, lap
         self.stages = plan.staged[self.shape]
@@ -110,7 +111,7 @@ class TrainedPart(Part):
             task=self.task,
             x=x,
             index=index,
-            y=self.y[index],
+            answers=self.answers[index],
             dice=self.streams.dice,
             moment=moment,
             known=None if data.known is None else data.known[index],

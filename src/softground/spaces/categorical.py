@@ -45,6 +45,7 @@ class Layout:
     strides: Tensor  # [n] mixed-radix weight of each site; the last site runs fastest
     allowed: Tensor  # [n, K] which codes exist at each site
     columns: Tensor  # [n, outputs] column of the network's output that belongs to (site, code)
+    symbols: Tensor  # [n, outputs] the place among the space's symbols of each code; 0 where there is none
 
 
 class Categorical(Space):
@@ -134,11 +135,11 @@ class Categorical(Space):
         if device not in self._layouts:
             union = {s: c for c, s in enumerate(self.symbols)}
             codes, sizes = torch.arange(self.width), torch.tensor(self.sizes)
-            columns = codes.expand(self.sites, -1)
-            if self.head == "shared":
-                columns = torch.tensor([[union[s] for s in symbols] for symbols in self.named])
+            most = max(map(len, self.named))
+            symbols = torch.tensor([[*map(union.__getitem__, own), *[0] * (most - len(own))] for own in self.named])
+            columns = symbols if self.head == "shared" else codes.expand(self.sites, -1)
             radix = [math.prod(self.sizes[i + 1 :]) if self.indexable else 0 for i in range(self.sites)]
-            parts = (sizes, torch.tensor(radix), codes < sizes[:, None], columns)
+            parts = (sizes, torch.tensor(radix), codes < sizes[:, None], columns, symbols)
             self._layouts[device] = Layout(*(p.to(device) for p in parts))
         return self._layouts[device]
 

@@ -74,8 +74,8 @@ class CompositeLikelihood(Teacher):
 
     def teach(self, batch: Batch) -> Tensor:
         assert self.parts is not None
-        target = Target.at(batch.evidence, batch.y, self.schedule.gamma(batch.moment.epoch))
-        marginals = self.parts.marginals(target.weights.scores, *self.parts.answers(batch.y))
+        target = Target.at(batch.evidence, batch.answers, self.schedule.gamma(batch.moment.epoch))
+        marginals = self.parts.marginals(target.weights.scores, *self.parts.answers(batch.answers))
         batch.visits = self.parts.visits
         return marginals
 

@@ -46,15 +46,15 @@ def ready(batch: Batch, ask: bool = True) -> tuple[Any, Tensor, Tensor]:
     """Evidence, answers and rows of the examples that have a state, after a search for the others' by the network."""
     waiting = batch.memory.get(WAITING)
     if waiting is None:
-        return batch.evidence, batch.y, batch.index
+        return batch.evidence, batch.answers, batch.index
     rows = (waiting[batch.index] == WAITS).nonzero().flatten()
     if ask and len(rows) and batch.task.space.categorical:
-        z, found = completed_readings(batch.task, batch.evidence.rows(rows), batch.y[rows], batch.dice)
+        z, found = completed_readings(batch.task, batch.evidence.rows(rows), batch.answers[rows], batch.dice)
         if CHAINS in batch.memory:
             batch.memory[CHAINS][batch.index[rows[found]]] = z[found]
         waiting[batch.index[rows[found]]] = 0
     batch.taught = (waiting[batch.index] == 0).nonzero().flatten()
-    return batch.evidence.rows(batch.taught), batch.y[batch.taught], batch.index[batch.taught]
+    return batch.evidence.rows(batch.taught), batch.answers[batch.taught], batch.index[batch.taught]
 
 
 def completed_readings(task: Task, belief: CategoricalBelief, y: Tensor, dice: Dice) -> tuple[Tensor, Tensor]:

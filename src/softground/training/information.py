@@ -18,7 +18,6 @@ from torch import Tensor
 from ..inverses.composite import composite
 from ..target import Target
 from ..task import Task
-from .usage import columns
 
 ROWS, SITES = 64, 2**13  # examples that are looked at at least, and at a time; sites at most beyond that
 
@@ -34,7 +33,7 @@ def left_open(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
     for rows in torch.split(torch.arange(len(y), device=y.device), ROWS):
         weights = task.space.uniform(len(rows), y.device)
         weights = weights if known is None else weights.given(known[rows])
-        found.append(task.inverse.law(Target(weights, y[rows], 1.0)).log_mass(quiet=True).double())
+        found.append(task.inverse.law(Target(weights, y[rows], 1.0, checked=True)).log_mass(quiet=True).double())
     return torch.cat(found)
 
 
@@ -54,7 +53,7 @@ def drawn_usage(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
 
     Where S_y has no law, that of its parts, or else of all states.
     """
-    space, where = task.space, columns(task.space).to(y.device)
+    space, where = task.space, task.space.layout(y.device).symbols
     in_parts = not task.inverse.exact and bool(task.constraint.parts())
     parts = composite(task.constraint, task.inverse) if in_parts else None
     total = torch.zeros(len(space.symbols), dtype=torch.double, device=y.device)
@@ -62,7 +61,7 @@ def drawn_usage(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
         weights = space.uniform(len(rows), y.device)
         weights = weights if known is None else weights.given(known[rows])
         if task.inverse.exact:
-            each = task.inverse.law(Target(weights, y[rows], 1.0)).marginals()
+            each = task.inverse.law(Target(weights, y[rows], 1.0, checked=True)).marginals()
         elif parts is not None and parts.exact:
             each = parts.marginals(weights.scores, *parts.answers(y[rows]))
         else:

@@ -96,7 +96,7 @@ class Noise(Term):
             weights, free = space.uniform(len(rows), y.device), each.sum()
             if train.known is not None:
                 weights, free = weights.given(train.known[rows]), (each * (train.known[rows] < 0)).sum(1)
-            shares.append(term._log_mass(task, Target(weights, y[rows], 1.0)) - free / term.overlap)
+            shares.append(term._log_mass(task, Target(weights, y[rows], 1.0, checked=True)) - free / term.overlap)
         return replace(term, log_reference=torch.cat(shares))
 
     def _log_mass(self, task: Task, target: Target[Any]) -> Tensor:
@@ -115,7 +115,7 @@ class Noise(Term):
         return {"noise": self.at(moment.history)}
 
     def weigh(self, batch: Batch) -> None:
-        meant = self.meant(batch.task, batch.informed, batch.y, batch.index, self.at(batch.moment.history))
+        meant = self.meant(batch.task, batch.informed, batch.answers, batch.index, self.at(batch.moment.history))
         batch.scale(meant)
         batch.figures["meant"] = meant
 
@@ -123,6 +123,6 @@ class Noise(Term):
         """w for the examples in the rows ``index``: ``[batch]``."""
         assert self.log_reference is not None
         with torch.no_grad():
-            mass, reference = self._log_mass(task, Target(belief, y, 1.0)), self.log_reference[index]
+            mass, reference = self._log_mass(task, Target(belief, y, 1.0, checked=True)), self.log_reference[index]
             meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
             return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant

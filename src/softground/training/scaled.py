@@ -29,8 +29,7 @@ from torch import Tensor
 
 from ..errors import LearnerError
 from ..spaces.categorical import CategoricalBelief
-from .step import Batch, Moment, Teacher, Term, TrainingSet
-from .usage import columns, fading
+from .step import Batch, Moment, Teacher, Term, TrainingSet, fading
 
 USAGE = "usage"
 """The name under which u is remembered, in every row, where batches are small."""
@@ -42,7 +41,7 @@ SITES = 3  # for each symbol, from which on a batch tells enough
 class Scaled(Term):
     """The teacher goes by P(z|x) over the network's own usage of the symbols.
 
-    >>> [Scaled().at(share) for share in (0.0, 0.5, 0.625, 0.75)]
+    >>> [Scaled().numbers(Moment(begun=share))["scaling"] for share in (0.0, 0.5, 0.625, 0.75)]
     [1.0, 1.0, 0.5, 0.0]
     """
 
@@ -56,17 +55,13 @@ class Scaled(Term):
         space, device = train.task.space, train.y.device
         if not space.categorical:
             raise LearnerError(f"scaled=True was given for {space!r}, whose components are reals; it needs symbols.")
-        return replace(self, where=columns(space).to(device), examples=len(train.y))
-
-    def at(self, share: float) -> float:
-        """c(t)."""
-        return fading(share)
+        return replace(self, where=space.layout(device).symbols, examples=len(train.y))
 
     def numbers(self, moment: Moment) -> dict[str, float]:
-        return {"scaling": self.at(moment.begun)}
+        return {"scaling": fading(moment.begun)}
 
     def evidence(self, batch: Batch) -> None:
-        share = self.at(batch.moment.begun)
+        share = fading(batch.moment.begun)
         if share:
             assert self.where is not None
             batch.evidence = divided(batch.evidence, self.used(batch), share, self.where)
@@ -76,8 +71,10 @@ class Scaled(Term):
         assert self.where is not None
         symbols = len(batch.task.space.symbols)
         total, count = readings(batch.reading, batch.known, self.where, symbols)
-        mean = batch.total(total * batch.counts) / batch.total(count * batch.counts).clamp(min=1)
-        keep = share_kept(len(batch.reading) * batch.task.space.sites * batch.processes, symbols)
+        if batch.processes > 1:
+            total, count = batch.total(total * batch.counts), batch.total(count * batch.counts)
+        mean = total / count.clamp(min=1)
+        keep = share_kept(len(batch.index) * batch.task.space.sites * batch.processes, symbols)
         if not keep:
             return mean
         bool(mean.isfinite().all())  # asks the device, since a recording would not remember the mean

@@ -37,6 +37,7 @@ from torch import Tensor
 
 from ..dice import Dice
 from ..errors import InfeasibleAnswer, LearnerError
+from ..inverses.base import coded
 from ..registry import Registry
 from ..task import Task
 
@@ -59,6 +60,11 @@ class Moment:
     share: float = 0.0  # of the stage that is over, from 0 to 1
     begun: float = 0.0  # the same when the epoch began
     history: Sequence[Mapping[str, Any]] = ()  # one record per epoch so far
+
+
+def fading(share: float) -> float:
+    """A weight that is 1 for half of a stage, then falls along a line, and is 0 in the last quarter."""
+    return min(1.0, max(0.0, 3 - 4 * share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +93,7 @@ class Batch:
     task: Task
     x: Any  # inputs, one row per example; terms may add rows
     index: Tensor  # [batch] rows of these examples in the training set
-    y: Tensor  # encoded answers
+    answers: Tensor  # encoded, as plain numbers
     dice: Dice
     moment: Moment = Moment()  # frozen
     known: Tensor | None = None  # codes of known symbols, −1 where unknown
@@ -115,6 +121,11 @@ class Batch:
     visits: float | None = None  # sites of all parts of a rule together, where it is taught part by part
     figures: dict[str, Tensor] = field(default_factory=dict)  # per example, to be averaged over the epoch
     read: Any = None  # the most probable symbols of each example
+
+    @property
+    def y(self) -> Tensor:
+        """The encoded answers, as a law takes them: ``batch.task.inverse.law(Target(belief, batch.y, 1.0))``."""
+        return coded(self.task.inverse, self.answers)
 
     def add(self, term: Term, x: Tensor, codes: Tensor) -> None:
         """Put further inputs, whose symbols are known, after those of the examples."""
@@ -157,7 +168,7 @@ class Batch:
         """An error about rows of this batch, as one that names the examples of the data set."""
         lost = torch.tensor(error.examples, device=self.index.device)
         lost = lost if self.taught is None else self.taught[lost]
-        return self.task.infeasible(self.y[lost], self.places(self.index[lost]).tolist())
+        return self.task.infeasible(self.answers[lost], self.places(self.index[lost]).tolist())
 
 
 class Teacher(ABC):

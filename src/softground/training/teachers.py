@@ -46,6 +46,7 @@ class SoftenedGrounding(Teacher):
     kernel: Kernel | None = None
     schedule: Schedule = field(default_factory=lambda: Constant(1.0))  # γ per epoch
     steps: int = 1  # T, kernel steps per gradient step
+    _gammas: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.steps < 0:
@@ -69,11 +70,13 @@ class SoftenedGrounding(Teacher):
 
     def teach(self, batch: Batch) -> Tensor:
         assert self.kernel is not None
-        evidence, y, index = batch.evidence, batch.y, batch.index
+        evidence, y, index = batch.evidence, batch.answers, batch.index
         if WAITING in batch.memory:
             evidence, y, index = ready(batch)
-        gamma = self.schedule.gamma(batch.moment.epoch)
-        target = Target.at(evidence, y, gamma)
+        epoch = batch.moment.epoch
+        if epoch not in self._gammas:
+            self._gammas[epoch] = self.schedule.gamma(epoch)
+        target = Target.at(evidence, y, self._gammas[epoch], checked=True)
         chains = batch.memory.get(CHAINS)
         if chains is None:
             marginals = self.kernel.marginals_of(target)
@@ -121,7 +124,7 @@ class ZeroDegree(Teacher):
 
     def teach(self, batch: Batch) -> Tensor:
         prediction: Tensor = batch.evidence.mode()
-        feasible = batch.task.feasible(prediction, batch.y)
+        feasible = batch.task.feasible(prediction, batch.answers)
         batch.scale(feasible)
         batch.figures["used"] = feasible
         return prediction

@@ -27,10 +27,9 @@ from torch import Tensor
 from ..errors import LearnerError
 from ..retired import MEMBERS
 from ..spaces.categorical import Categorical
-from .step import Batch, Moment, Term, TrainingSet
+from .step import Batch, Moment, Term, TrainingSet, fading
 
 LEAST = 1e-6  # a symbol of prior 0 is this improbable, so that the loss stays finite
-HOLD, GONE = 0.5, 0.75  # where in the stage the weight begins to fall, and where it is 0
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Usage(Term):
         if not space.categorical:
             raise LearnerError(f"A usage prior was given for {space!r}, whose components are reals.")
         shares = self._shares(space).clamp(min=LEAST)
-        return replace(self, prepared=(shares.log().to(device), columns(space).to(device)))
+        return replace(self, prepared=(shares.log().to(device), space.layout(device).symbols))
 
     def _shares(self, space: Categorical) -> Tensor:
         """π in the order of the space's symbols."""
@@ -119,16 +118,3 @@ class Usage(Term):
         kl = (torch.xlogy(used, used) - used * prior.to(used)).sum()
         batch.losses.append(self.at(batch.moment.share) * kl / batch.processes)
         batch.figures["usage_kl"] = kl.detach().expand(len(batch.index))
-
-
-def fading(share: float) -> float:
-    """A weight that is 1 for half of a stage, then falls along a line, and is 0 in the last quarter."""
-    return min(1.0, max(0.0, (GONE - share) / (GONE - HOLD)))
-
-
-def columns(space: Categorical) -> Tensor:
-    """The place among the space's symbols of every code that an output can name, ``[sites, codes]``."""
-    place = {symbol: column for column, symbol in enumerate(space.symbols)}
-    codes = space.outputs if space.mixed else space.width
-    rows = [[place[symbol] for symbol in named[:codes]] for named in space.named]
-    return torch.tensor([row + [0] * (codes - len(row)) for row in rows])  # padding, which has no probability

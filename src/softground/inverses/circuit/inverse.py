@@ -347,7 +347,11 @@ class Circuit(Inverse):
 
     def _compiled(self, y: Tensor) -> Sets:
         true, levels = self.constraint.true.to(y.device), self.levels
-        return by_rows(y, [(y == code, partial(Compiled, levels=levels[code], true=true)) for code in levels])
+        parts = list[tuple[Tensor, Callable[[Tensor], Sets]]]()
+        for code, own in levels.items():
+            filled = own.root != own.inputs - 1  # which is false
+            parts.append((y == code, partial(Compiled, levels=own, true=true, filled=filled)))
+        return by_rows(y, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,10 +360,6 @@ class Compiled(Set):
 
     levels: Levels
     true: Tensor
-
-    @property
-    def filled(self) -> bool:
-        return self.levels.root != self.levels.inputs - 1  # false
 
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         own = reduced(scores, how)  # of a site that nothing on the way names
