@@ -12,6 +12,7 @@ from torch import Tensor
 
 import softground as sg
 from softground.errors import ConstraintError
+from softground.target import Target
 
 SPACE = sg.Categorical([range(1, 5)] * 2)
 STATES = SPACE.states(torch.arange(16))
@@ -38,7 +39,7 @@ def check(function: Any, plain: Any, answers: tuple[Any, ...]) -> None:
                 right = wanted.feasible(STATES, same.expand(16))
                 assert torch.equal(rule.feasible(STATES, y.expand(16)), right), (order, answer)
                 if task is not None:
-                    target = sg.Target(SPACE.belief(torch.zeros(1, 2, 4)), y, 1.0)
+                    target = Target(SPACE.belief(torch.zeros(1, 2, 4)), y, 1.0)
                     mass = task.inverse.law(target).log_mass(quiet=True).exp()
                     assert mass.item() == pytest.approx(right.double().mean().item(), abs=1e-6)
 

@@ -43,9 +43,9 @@ def way(task: str, **options: Any) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("options", "most_files", "most_calls"),
     [
-        ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 11, 29),
-        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 19, 75),
-        ({"task": "addition", "train_size": 600, "epochs": 1}, 19, 69),
+        ({"task": "addition", "objective": "sup", "train_size": 600, "epochs": 1}, 10, 29),
+        ({"task": "hwf", "image_size": 8, "train_size": 600, "epochs": 1}, 17, 75),
+        ({"task": "addition", "train_size": 600, "epochs": 1}, 18, 69),
     ],
     ids=["supervised", "formulas", "addition"],
 )
