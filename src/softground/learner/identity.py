@@ -8,11 +8,10 @@ optimiser by what all its parameters share, an array by a digest.
 >>> describe(Exponential(1.0, 0.9))
 {'class': 'Exponential', 'start': 1.0, 'alpha': 0.9, 'floor': 0.02, 'warmup': 0}
 
-Data are identified by digests, which are sums over the examples: each process adds up its own, and the number of
-processes makes no difference. If a data set is read item by item, only its first and its last input count, and not even
-these if two readings differ, because then the data set draws at random. A rule is identified by what it says of
-some states: pseudo-random ones with the first answers, and known symbols, unchanged and with one site changed, with
-their own answers.
+Data are identified by digests, each process's share by its own. If a data set is read item by item, only its first and
+its last input count, and not even these if two readings differ, because then the data set draws at random. A rule is
+identified by what it says of some states: pseudo-random ones with the first answers, and known symbols, unchanged and
+with one site changed, with their own answers.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import inspect
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +37,6 @@ from ..dice import untouched
 from ..errors import CheckpointError, SoftgroundError
 from ..files import Json
 from ..retired import effective
-from ..runs.digests import rows_digest, tensor_digest
 from ..runs.folder import RunFolder, environment, plain
 from ..spaces.base import Space
 from ..task import Shape, Task
@@ -53,8 +50,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 STATES, ANSWERS, KNOWN = 256, 8, 32  # that identify a rule
-PLAIN = (int, str, float)  # answers of which many are equal; fractions are slow to compare
 SHOWN = 80  # characters of a value in a message
+ROWS = 2**12  # of a tensor, digested at a time: a GPU's need not fit into the memory twice
 
 
 def settings(learner: Plan) -> Json:
@@ -66,7 +63,7 @@ def settings(learner: Plan) -> Json:
         found = {str(shape): describe(value) for shape, value in values.items()}
         return found["None"] if None in values else found
 
-    cores = tensor_cores(learner.fabric.device)
+    cores, processes = tensor_cores(learner.fabric.device), learner.fabric.world_size
     return {
         **learner.settings.described(),
         "augment": describe(learner.augment),
@@ -90,7 +87,9 @@ def settings(learner: Plan) -> Json:
             | ({"scaled": stage.scaled} if stage.scaled else {})
             for number, stage in enumerate(learner.stages)
         },
-    } | ({"tensor_cores": cores} if cores else {})
+        **({"tensor_cores": cores} if cores else {}),
+        **({"processes": processes} if processes > 1 else {}),
+    }
 
 
 def describe(value: object) -> Any:
@@ -167,15 +166,14 @@ def all_digests(parts: list[Part], fabric: Fabric) -> Json:
 
 
 def data_digests(data: Batches, fabric: Fabric) -> Json:
-    """A data set's number of examples, and digests of their inputs, answers and labels, and of where they stand."""
-    places = data.at(torch.arange(len(data), device=data.device))
+    """A data set's number of examples, and digests of their inputs, answers and labels."""
+
+    def whole(found: str) -> str:
+        """The digest of all processes' shares."""
+        return (found if len(data) == data.total else _digest(everyone(fabric, found)))[:16]
 
     def rows(column: Tensor | None) -> str | None:
-        if column is None:
-            return None
-        found = rows_digest(column, places)
-        found = sum(everyone(fabric, found)) if len(data) < data.total else found
-        return f"{found % 2**64:016x} of {column.dtype} {list(column.shape[1:])}"
+        return None if column is None else whole(tensor_digest(column))
 
     pool = [tensor_digest(data.inputs.pool)] if isinstance(data.inputs, Gathered) else []
     held = data.inputs.index if isinstance(data.inputs, Gathered) else data.inputs
@@ -183,7 +181,7 @@ def data_digests(data: Batches, fabric: Fabric) -> Json:
         "examples": data.total,
         "read": "item by item: the first and the last input" if held is None else "as a whole",
         "inputs": _items(data) if held is None else [*pool, rows(held)],
-        "answers": rows(_words(data.answers).to(data.device)),
+        "answers": whole(_digest(data.answers)),
         "symbols": rows(data.symbols),
         "known": rows(data.known),
         "anchors": None if data.anchors is None else describe(data.anchors),
@@ -229,6 +227,17 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
     )
 
 
+def refuse_other_processes(folder: RunFolder, now: int, saved: int | None = None) -> None:
+    """Raise :class:`CheckpointError` where a run of other than ``now`` processes is resumed; all processes call it."""
+    kept = folder.read_config().get("settings") if saved is None else {"processes": saved}
+    then = kept.get("processes", 1) if isinstance(kept, dict) else 1
+    if then != now:
+        raise CheckpointError(
+            f"The run in {folder.path} was trained by {then} process(es), and this is one of {now}. Resume it with "
+            f"{then}, as in torchrun --nproc-per-node {then}, or start a new run."
+        )
+
+
 def _items(data: Batches) -> str | None:
     """A digest of the first and the last input of a data set that is read item by item, if it is always the same."""
 
@@ -241,25 +250,24 @@ def _items(data: Batches) -> str | None:
     return found if found == read() else None
 
 
-def _words(answers: Sequence[object]) -> Tensor:
-    """The first 64 bits of every answer's digest, as numbers."""
-    found: dict[object, int] = {}
+def tensor_digest(value: Tensor) -> str:
+    """SHA-256 of a tensor's dtype, shape and numbers, wherever it is.
 
-    def word(answer: Any) -> int:
-        if isinstance(answer, float | np.floating) and answer.is_integer():  # 7.0 is 7
-            answer = int(answer)
-        kind = type(answer)
-        key = answer.as_integer_ratio() if kind is Fraction else (kind, answer) if kind in PLAIN else id(answer)
-        if key not in found:
-            found[key] = int(_digest(answer)[:16], 16) - 2**63
-        return found[key]
-
-    return torch.tensor([word(answer) for answer in answers])
+    >>> tensor_digest(torch.zeros(2)) == tensor_digest(torch.zeros(2).clone()) != tensor_digest(torch.zeros(2, 1))
+    True
+    """
+    found = hashlib.sha256(f"{value.dtype} {list(value.shape)}".encode())
+    rows = value.detach().reshape(len(value) if value.dim() else 1, -1)
+    for start in range(0, len(rows), ROWS):
+        part = rows[start : start + ROWS].resolve_conj().cpu().contiguous()
+        found.update(part.flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
-def _digest(value: object) -> str:
-    """The digest of an answer or the like, the same for 7 and ``np.int64(7)``."""
-    return hashlib.sha256(json.dumps(value, default=describe).encode()).hexdigest()
+def _digest(values: Sequence[object]) -> str:
+    """The digest of answers or the like, the same for 7, 7.0 and ``np.int64(7)``."""
+    plain = [int(v) if isinstance(v, float | np.floating) and v.is_integer() else v for v in values]
+    return hashlib.sha256(json.dumps(plain, default=describe).encode()).hexdigest()
 
 
 def _other_data(then: object, now: Mapping[str, Any]) -> list[str]:

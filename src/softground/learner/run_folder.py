@@ -26,7 +26,7 @@ from ..training.noise import Noise
 from .datasets import Part
 from .device import everyone
 from .evaluation import Reading, all_figures, beliefs, constrained_figures, read_part, reliability_of, symbol_figures
-from .identity import config_of, refuse_another
+from .identity import config_of, refuse_another, refuse_other_processes
 from .observers import learning_problems
 from .plan import Plan
 from .restarts import best_of, failures_of
@@ -50,6 +50,8 @@ def run_folder(
     fabric, name = learner.fabric, learner.task.name
     with ExitStack() as stack:
         wanted = fabric.broadcast(out is not None)
+        if resume and out is not None:
+            refuse_other_processes(RunFolder.open(out), fabric.world_size)
         config = config_of(learner, train, validation) if wanted else {}
         if out is not None and fabric.is_global_zero:
             folder = RunFolder.open(out) if resume else RunFolder.create(out, name)

@@ -36,6 +36,7 @@ from ..task import Shape, Task
 from ..training.first_states import WAITING
 from ..training.step import CHAINS
 from .device import everyone
+from .identity import refuse_other_processes
 from .observers import LEARNT
 from .plan import Plan
 from .restarts import Start
@@ -233,12 +234,8 @@ class Checkpoints:
             return Progress()  # stopped before anything was saved: begin again
         tensors, meta = read_checkpoint(self.folder, previous)
         refuse_older(self.folder, meta)
-        names, rank, world = parts_named(self.folder, meta), self.fabric.global_rank, self.fabric.world_size
-        if (saved := 1 + len(names)) != world:
-            raise CheckpointError(
-                f"The run in {self.folder.path} was trained by {saved} process(es), and this is one of {world}. Resume "
-                f"it with {saved}, as in torchrun --nproc-per-node {saved}, or start a new run."
-            )
+        names, rank = parts_named(self.folder, meta), self.fabric.global_rank
+        refuse_other_processes(self.folder, self.fabric.world_size, 1 + len(names))
         own = load_part(self.folder.path, names[rank - 1]) if rank else tensors
         self._memory = part(own, MEMORY)
         try:
