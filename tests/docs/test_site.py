@@ -73,6 +73,12 @@ def test_python_blocks_compile() -> None:
         ast.parse(block.code, filename=block.page)
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_code_fits_its_column(path: Path) -> None:
+    wide = [line for block in blocks(path) for line in block.code.splitlines() if len(line) > 84]
+    assert not wide, wide
+
+
 @pytest.mark.parametrize("page", SESSIONS)
 def test_sessions_give_what_the_page_says(page: str) -> None:
     run_session(page, "\n".join(SESSIONS[page]))
