@@ -62,3 +62,16 @@ def test_a_number_and_a_tuple_are_not_answers_of_one_rule(answers: list[Any]) ->
 def test_three_numbers_are_not_between_two() -> None:
     with pytest.raises(ConstraintError, match="returns 3 per state"):
         sg.Program(lambda a, b: (a, b, a + b), SPACE, vectorised=True).encode([sg.Between(1, 2)])
+
+
+def test_a_rational_without_a_denominator_is_named() -> None:
+    rule = sg.Program(lambda a, b: (a, b - b), SPACE, vectorised=True)
+    with pytest.raises(ConstraintError, match="positive denominator"):
+        rule.feasible(STATES, rule.encode([sg.Between(1, 2)]).expand(16))
+
+
+def test_unknown_answers_among_others_may_be_of_any_kind() -> None:
+    rule = sg.Program(lambda a, b: (a, b), SPACE)
+    rule.encode([sg.OneOf(None, sg.OneOf((1, 1), (1, 2)))])
+    with pytest.raises(ConstraintError, match="is a number, where the rule gives a tuple"):
+        rule.encode([sg.OneOf(1, sg.OneOf(2, 3))])

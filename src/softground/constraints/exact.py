@@ -99,7 +99,13 @@ def shaped(row: Sequence[int], like: object) -> Any:
             return tuple(take(entry) for entry in part)
         return Fraction(next(numbers), next(numbers)) if isinstance(part, Fraction) else next(numbers)
 
-    return take(like)
+    try:
+        return take(like)
+    except ZeroDivisionError as error:
+        raise ConstraintError(
+            f"The vectorised rule returned {tuple(row)}, read as (numerator, denominator); expected a positive "
+            "denominator. Say which states have no answer: Program(…, partial=True)."
+        ) from error
 
 
 def outline(form: object) -> Any:

@@ -191,8 +191,11 @@ def kind(answer: object) -> str:
 
 
 def kinds_of(answer: object) -> frozenset[str]:
-    """The kinds of the answers that an exact answer or a relation names."""
-    return frozenset(kind(part) for part in (answer.answers if isinstance(answer, OneOf) else [answer]))
+    """The kinds of the answers that an exact answer or a relation names; empty where any kind may meet it."""
+    if isinstance(answer, OneOf):
+        parts = [kinds_of(part) for part in answer.answers]
+        return frozenset() if frozenset() in parts else frozenset[str]().union(*parts)
+    return frozenset() if isinstance(answer, Contains | Not | None) else frozenset([kind(answer)])
 
 
 def misfit(answer: object, values: Sequence[object]) -> str:
@@ -204,7 +207,7 @@ def misfit(answer: object, values: Sequence[object]) -> str:
     ('', '')
     """
     wanted, named = dict.fromkeys(map(kind, values)), kinds_of(answer)
-    if not wanted or not named or named & {*wanted} or isinstance(answer, Contains | Not | None):
+    if not wanted or not named or named & {*wanted}:
         return ""
     return f"{' or '.join(sorted(named))}, where the rule gives {' or '.join(wanted)}, such as {values[0]!r}"
 

@@ -205,6 +205,7 @@ def parts(ask: Ask) -> tuple[Inverse, str]:
 def chains(ask: Ask) -> tuple[Inverse, str]:
     """Walk; what was listed gives first states."""
     if isinstance(ask.inverse, Solved):
+        ask.inverse.refused = True
         ask.inverse.begun = {key[0]: index for key, (index, _) in ask.found.items() if len(index)}
     return ask.inverse, "S_y can be neither listed nor summed within the budget, so that chains walk"
 

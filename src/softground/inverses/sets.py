@@ -173,7 +173,7 @@ class Law:
 
     @torch.no_grad()
     def mode(self) -> Tensor:
-        """The likeliest z ∈ S_y of each example; ties go to the smallest state: ``[batch, sites]``."""
+        """The likeliest z ∈ S_y of each example; of equal ones the smallest (of a circuit any): ``[batch, sites]``."""
         self._refuse_empty()
         return self._each(lambda of, scores: of.choose(scores, "best"))
 

@@ -18,20 +18,22 @@ import torch
 from torch import Tensor
 
 from ..constraints.base import Constraint
-from ..errors import InverseError
-from ..preparing import preparing, time_left
+from ..errors import InverseError, NoLaw
+from ..preparing import preparing, time_left, within
 from ..projections.base import Dropped
 from ..solver import backend
 from ..solver.crew import Crew
 from ..solver.engine import FAULTS, End, FibreQuery, Limits, Query, Reply, StartQuery
+from ..target import Target
 from .base import Fibre, Solving, Start, pinned
 from .enumeration import listed
-from .sets import Listed
+from .sets import Law, Listed
 
 MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
 QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
 START_RETRIES = 3  # from other places, where the solver gave up or died
+LAW_SECONDS = 60.0  # to list S_y for a law, where no budget was asked
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -64,6 +66,7 @@ class Solved(Solving):
         Most states of S_y that are listed per answer.
     """
 
+    refused = False  # whether no law was found within a task's budget
     for_lists: ClassVar[dict[str, Any]] = {}  # settings of an inverse that only lists
 
     @property
@@ -193,6 +196,16 @@ class Solved(Solving):
         (reply,) = self._solve([FibreQuery(self.rule.key(y), codes, free, cap=0, listing=True)])
         return None if reply.unknown else reply.end == "whole" and not reply.states
 
+    def law(self, target: Target[Any]) -> Law:
+        if self.refused:
+            raise NoLaw(
+                "S_y can be neither listed nor summed within the budget; task.choice says why. Allow more by "
+                "Task(…, budget=Budget(seconds=…, solutions=…)), state the rule as a Scan or by All as smaller parts, "
+                "or use a sampling kernel."
+            )
+        with within(LAW_SECONDS):
+            return super().law(target)
+
     def set(self, y: Tensor) -> Listed:
         """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
         answers = list(dict.fromkeys(y.tolist()))
@@ -201,7 +214,7 @@ class Solved(Solving):
             if end != "whole":
                 over, (name, limits) = end == "capped", self.solver
                 why = f"there are more than solutions_cap={self.solutions_cap:,}" if over else f"{name} gave up"
-                raise InverseError(
+                raise NoLaw(
                     f"Not all states of the answer {self.rule.key(i)!r} could be listed: {why}. Use a sampling kernel, "
                     f"or raise {'solutions_cap' if over else limits}."
                 )

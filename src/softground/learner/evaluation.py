@@ -164,9 +164,9 @@ def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
                 continue
             except RuntimeError:
                 shape, reason = list(part.data.shape or ()), " ".join(str(error).split())
-                raise LearnerError(
-                    f"The network cannot read inputs of shape {shape}: {reason}. Give one for this shape."
-                ) from error
+                remedy = "the inputs as floats, x.float()" if "same dtype" in reason else "one for this shape"
+                said = f"The network cannot read inputs of shape {shape}: {reason}. Give {remedy}."
+                raise LearnerError(said) from error
         raise
 
 

@@ -16,6 +16,7 @@ from functools import singledispatch
 from typing import Any, ClassVar, Literal
 
 from ..errors import InverseError
+from ..preparing import time_left
 
 Codes = tuple[int, ...]
 # These are all states, there are more than the cap, the solver gave up, time was up, memory was up, the process died.
@@ -36,9 +37,11 @@ class Limits:
 
     @property
     def soft(self) -> float:
-        """Half of the limit, after which a query gives up and a process begins no other one. The other half is for
-        handing over the replies; a process that takes longer is killed."""
-        return self.limit / 2
+        """Half of the limit, or what a preparation has left, after which queries give up and processes begin no other.
+
+        The other half is for handing over the replies; a process that takes longer is killed.
+        """
+        return min(self.limit / 2, max(0.0, time_left()))
 
 
 @dataclass(frozen=True)
