@@ -1,7 +1,7 @@
-"""An estimator of scikit-learn: ``SoftGrounder(rule).fit(X, y).predict(X)``.
+"""A scikit-learn estimator: ``SoftGrounder(rule).fit(X, y).predict(X)``.
 
-The same learner as :class:`~softground.learner.Learner`, with what it needs besides the rule chosen from the inputs.
-Fitted, it has a ``model_``. Copies have it too; of the learner they have what is read, not what trains.
+It wraps a :class:`~softground.learner.Learner` and chooses everything except the rule from the inputs. Fitting adds a
+``model_``. Copies keep the model and the learner's history, but cannot train further.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ Alphabets = Sequence[Sequence[Hashable]]
 MakeNetwork = Callable[[Tensor, Categorical], nn.Module]
 PLAIN: tuple[str, ...] = ("epochs", "learning_rate", "batch_size", "unexplained", "site_shape", "noise", "seed")
 PLAIN += ("predicts", "scaled", "restarts")
-"""Parameters that a saved estimator keeps."""
+"""Parameters saved with an estimator."""
 PASSED_ON = ("batch_size", "unexplained", "seed", "augment", "noise", "device")
 
 
 def as_array(symbols: Sequence[tuple[Any, ...]], space: Any) -> npt.NDArray[Any]:
-    """Predictions as an array ``[n, sites]``: of whole numbers, of reals, or of whatever objects the symbols are."""
+    """Convert predictions to an array ``[n, sites]`` of whole numbers, reals or objects."""
     kind: Any = object if space.categorical or hasattr(space, "symbols") else np.float64
     if space.categorical and all(type(s) is int for alphabet in space.alphabets for s in alphabet):
         kind = np.int64
@@ -61,7 +61,7 @@ def as_array(symbols: Sequence[tuple[Any, ...]], space: Any) -> npt.NDArray[Any]
 
 
 def as_answers(answers: list[Any]) -> npt.NDArray[Any]:
-    """Answers as an array: of whole numbers or texts where all are, else of objects."""
+    """Convert answers to an array of whole numbers, of texts or, if they are mixed, of objects."""
     if len({type(answer) for answer in answers}) == 1 and isinstance(answers[0], int | str):
         return np.array(answers)
     found = np.empty(len(answers), dtype=object)
@@ -70,20 +70,20 @@ def as_answers(answers: list[Any]) -> npt.NDArray[Any]:
 
 
 EXPECTED_FAILED_CHECKS = {"check_sample_weight_equivalence_on_dense_data": "A row of weight 2 is one row of a batch."}
-"""What cannot hold of gradient descent, and why: for ``check_estimator(…, expected_failed_checks=…)``."""
+"""Checks that gradient descent cannot pass, and why: for ``check_estimator(…, expected_failed_checks=…)``."""
 
 
 class InvalidInput(DataError, ValueError, TypeError):
-    """X or y as scikit-learn refuses it."""
+    """An X or y that is not valid for scikit-learn."""
 
 
 class NotFitted(LearnerError, NotFittedError):  # type: ignore[misc]
-    """Predictions were asked of an estimator that has not been trained."""
+    """The error for a prediction by an untrained estimator."""
 
 
 @dataclass(frozen=True)
 class Weights(Term):
-    """Examples count by weights of their own, ``sample_weight``."""
+    """Weight examples by ``sample_weight``."""
 
     weight: Tensor
 
@@ -92,54 +92,54 @@ class Weights(Term):
 
 
 class SoftGrounder(BaseEstimator):  # type: ignore[misc]
-    """Recognise symbols in X from answers y and a rule that ties them together.
+    """Learn to recognise the symbols in X from answers y and a rule that relates them.
 
     Parameters
     ----------
     rule
         A :class:`~softground.Program`, :class:`~softground.Scan`, :class:`~softground.SMT` or
-        :class:`~softground.Task`; or a plain Python function from symbols to their answer, with ``alphabets``. Where
+        :class:`~softground.Task`; or a plain Python function from symbols to their answer, with ``alphabets``. If
         inputs differ in their number of sites, a :class:`~softground.Family`, or a function from that number to a rule.
     alphabets
-        What each site may show, where ``rule`` is a plain function: ``[range(10)] * 3`` for three digits. For different
-        numbers of sites a function: ``lambda sites: [range(10)] * sites``.
+        The symbols of each site, if ``rule`` is a plain function: ``[range(10)] * 3`` for three digits. For different
+        numbers of sites, a function: ``lambda sites: [range(10)] * sites``.
     network
         A module, or a function ``network(x, space)`` that makes one; by default
-        :func:`~softground.networks.default_network`. A module is copied: every fit begins with the weights given.
+        :func:`~softground.networks.default_network`. A module is copied, so every fit begins with the given weights.
     stages, terms
-        ``stages(task)`` gives the stages of training; by default ``epochs`` of the kernel that fits the rule.
-        ``terms`` are added to the loss of the first, such as ``[Usage()]``.
+        ``stages(task)`` returns the stages of training; the default is ``epochs`` with the kernel that fits the rule.
+        ``terms`` are added to the first stage's loss, such as ``[Usage()]``.
     scaled
-        ``False`` is plain training at γ = 1; see :func:`~softground.grounding_stages`.
+        ``False`` trains plainly at γ = 1; see :func:`~softground.grounding_stages`.
     restarts
-        How many further starts there may be after one that has failed. By default two where the library, or a function,
-        makes the network and nothing else was settled: no stages, ``scaled``, noise, known symbols or anchors.
+        The largest number of further starts after a failed one. The default is two if the library or a function makes
+        the network and stages, ``scaled``, noise, known symbols and anchors are not given; otherwise 0.
     epochs, learning_rate, batch_size, unexplained, augment, noise, seed, device
         See :class:`~softground.learner.Learner`.
     site_shape
-        The shape of one site's input, where X is flat as scikit-learn's tools want it: X of ``[n, sites · 64]`` is read
-        as ``[n, sites, 1, 8, 8]`` with ``site_shape=(1, 8, 8)``.
+        The shape of one site's input, for a flat X, which scikit-learn's tools require: ``site_shape=(1, 8, 8)`` reads
+        ``[n, sites · 64]`` as ``[n, sites, 1, 8, 8]``.
     predicts
-        What :meth:`predict` returns: ``"symbols"``, or ``"answers"``, which scikit-learn's ``scoring="accuracy"`` and
+        The result of :meth:`predict`: ``"symbols"``, or ``"answers"``, which scikit-learn's ``scoring="accuracy"`` and
         ``cross_val_predict`` compare with y.
     validation_fraction, patience
-        The share of the examples that is held out at random, so that the fit keeps the epoch whose held-out answers
-        were best; and after how many epochs without a better one it ends (0: never). See ``fit(validation=…)``, too.
+        The share of examples held out at random; the fit keeps the epoch with the best held-out answers. Training ends
+        after ``patience`` epochs without a better one (0: never). See also ``fit(validation=…)``.
     verbose
         Show progress and the verdict on stderr.
 
     Attributes
     ----------
     task_, network_, learner_, model_
-        What was trained on, what was trained, the learner with its ``history_``, and what predicts.
+        The task, the trained network, the learner with its ``history_``, and the model for prediction.
     verdict_
-        One sentence on what was learnt; see :class:`~softground.Learner`.
+        One sentence on the result of training; see :class:`~softground.Learner`.
     n_features_in_, feature_names_in_
-        The columns of X, and their names where it had any.
+        The number of columns of X, and their names, if any.
 
     >>> pairs = torch.randint(10, (400, 2), generator=torch.Generator().manual_seed(0))
     >>> model = SoftGrounder(lambda a, b: 10 * a + b, [range(10)] * 2, epochs=8)
-    >>> x = torch.eye(10)[pairs]  # what stands for images here
+    >>> x = torch.eye(10)[pairs]  # in place of images
     >>> model = model.fit(x, [10 * a + b for a, b in pairs.tolist()])
     >>> pairs[:2].tolist(), model.predict(x[:2]).tolist(), model.predict_answers(x[:2])
     ([[4, 9], [3, 0]], [[4, 9], [3, 0]], [49, 30])
@@ -169,7 +169,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         patience: int = 0,
         verbose: bool = False,
     ) -> None:
-        # Nothing is checked or copied here: scikit-learn's clone compares what was given with what was kept.
+        # No checks or copies here: scikit-learn's clone compares the given objects with the stored ones.
         self.rule, self.alphabets, self.network, self.stages = rule, alphabets, network, stages
         self.epochs, self.learning_rate, self.batch_size = epochs, learning_rate, batch_size
         self.augment, self.site_shape, self.noise, self.seed = augment, site_shape, noise, seed
@@ -191,12 +191,11 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         validation: tuple[Any, Any] | None = None,
         out: Path | str | None = None,
     ) -> SoftGrounder:
-        """Train on inputs and their answers; one that is missing (None, NaN) is unknown.
+        """Train on inputs and their answers; a missing answer (None, NaN) is unknown.
 
-        Inputs with different numbers of sites are given as a list of arrays, one for each example; ``known`` symbols as
-        in :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
-        ``validation`` are inputs and answers that are held out, in place of ``validation_fraction``; ``out`` is a new
-        run folder, with a report.
+        Give inputs with different numbers of sites as a list of arrays, one per example, and ``known`` symbols as in
+        :class:`~softground.Examples`. See :class:`~softground.Anchors` for labelled inputs of single symbols.
+        ``validation`` holds inputs and answers in place of ``validation_fraction``; ``out`` is a new run folder.
         """
         if y is None:
             raise InvalidInput("This SoftGrounder requires y to be passed, but the target y is None.")
@@ -242,9 +241,9 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: object, y: Sequence[object] | None = None, *, known: object = None) -> Any:
-        """The most probable symbols, ``[n, sites]``; among those that give the answers ``y``, where these are known.
+        """Return the most probable symbols, ``[n, sites]``; with ``y``, among symbols that give these answers.
 
-        For different numbers of sites a list of tuples. With ``predicts="answers"`` the answers that they have.
+        For different numbers of sites, a list of tuples. With ``predicts="answers"``, the symbols' answers.
         """
         if self.predicts == "answers" and y is None and known is None:
             return as_answers(self.predict_answers(X))
@@ -256,11 +255,11 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         return self._fitted().predict_proba(self._inputs(X))
 
     def predict_answers(self, X: object) -> list[Any]:
-        """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
+        """Return the answers of the predicted symbols, None without one. For rules that compute answers."""
         return self._fitted().predict_answers(self._inputs(X))
 
     def score(self, X: object, y: Sequence[object]) -> float:
-        """The share of inputs whose predicted symbols have the right answer."""
+        """The share of inputs whose predicted symbols have the correct answer."""
         model, x = self._fitted(), self._inputs(X)
         y = answers_of(listed(y))
         data: Any = Examples.ragged(x, y) if isinstance(model.space, Mapping) else Examples(x, y)
@@ -272,7 +271,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: Path | str, **given: Any) -> SoftGrounder:
-        """A fitted estimator from a folder; ``given`` is passed to :func:`softground.load`. A fit would train it on."""
+        """Load a fitted estimator; ``given`` goes to :func:`softground.load`. A new fit continues its training."""
         model = load(path, **given)
         plain = {name: value for name, value in model.extra.items() if name in PLAIN}
         loaded = cls(model.task, None, model.network, **plain)
@@ -324,7 +323,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         return self._list(X) if several else self._shaped(self._checked(X), self.model_.space)
 
     def _checked(self, X: Any, reset: bool = False) -> Tensor:
-        """X as a tensor, after scikit-learn's own checks."""
+        """Convert X to a tensor, after scikit-learn's own checks."""
         X = as_tensor(X).cpu().numpy() if isinstance(X, Tensor) else X
         loose = not reset and (np.ndim(X) > 2 or not hasattr(self, "n_features_in_"))  # sites apart, or a loaded model
         try:
@@ -349,7 +348,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
     def _held_out(
         self, data: Any, sample_weight: Any, several: bool, validation: tuple[Any, Any] | None
     ) -> tuple[Any, Any, list[Weights]]:
-        """The examples to train on, those to validate by, and the weights of the former."""
+        """The training examples, the validation examples, and the weights of the former."""
         total, rows = len(data), list(range(len(data)))
         held: Any = None
         if validation is not None:
@@ -400,7 +399,7 @@ class SoftGrounder(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_")
 
     def __sklearn_clone__(self) -> SoftGrounder:
-        """Clones share the rule, whose tables are worth keeping, and the untrained network, which fit copies."""
+        """Clones share the rule, to keep its tables, and the untrained network, which fit copies."""
         return type(self)(**self.get_params(deep=False))
 
     def __sklearn_tags__(self) -> Any:

@@ -181,7 +181,7 @@ def test_a_fabric_of_ones_own_is_used() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"clip": -1}, "clip=-1 was given; expected a gradient's largest norm"),
+        ({"clip": -1}, "clip=-1 was given; expected the largest norm of a gradient"),
         ({"clip": float("nan")}, "clip=nan was given"),
         ({"clip": "1"}, "clip='1' was given"),
         ({"accumulate": 0}, "accumulate=0 was given; expected a whole number, at least 1"),

@@ -47,7 +47,7 @@ class RunOptions(Place):
     preset: Literal["paper", "best"] = "best"
     """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
     seed: int = 0
-    """Decides every draw."""
+    """Determines every random draw."""
     like: Path | None = None
     """A run folder: take all its settings, but those given here."""
     config: Path | None = None

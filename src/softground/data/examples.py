@@ -1,4 +1,4 @@
-"""Weakly labelled examples of one or several shapes: inputs x, answers y, known symbols, and true ones for reports."""
+"""Weakly labelled examples of one or several shapes: inputs x, answers y, known symbols, true symbols for reports."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     Parameters
     ----------
     x
-        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``. Where images
-        recur, a :class:`~softground.data.Gathered` holds each once.
+        Inputs, one row per example; for images of symbols ``[examples, sites, channels, height, width]``. If images
+        recur, a :class:`~softground.data.Gathered` stores each once.
     y
         One answer per example: ints, :class:`fractions.Fraction`, strings or tuples of these.
     symbols
-        Optional true symbol codes ``[examples, sites]``, for reports and the supervised reference alone.
+        Optional true symbol codes ``[examples, sites]``, used only in reports and by the supervised reference.
     known
-        Optional symbols that training may know: codes ``[examples, sites]`` with −1 where a site is unknown, or one row
-        of symbols per example with None for 'unknown' (or None for the row). They hold exactly in all that is sampled,
-        and the network learns them as labels.
+        Optional labels for training: codes ``[examples, sites]`` with −1 for unknown sites, or one row of symbols per
+        example with None for an unknown symbol or a whole row. All samples agree with them, and the network learns them
+        as labels.
 
     >>> import torch
     >>> data = Examples(torch.zeros(2, 3), y=[4, 5])
@@ -47,7 +47,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     known: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "y", list(listed(self.y)))  # of one's own: the caller's may change
+        object.__setattr__(self, "y", list(listed(self.y)))  # a copy, because the caller's list may change
         object.__setattr__(self, "known", rowed(self.known))
         if isinstance(self.x, Tensor) or _is_numbers(self.x):
             object.__setattr__(self, "x", as_tensor(self.x))
@@ -65,9 +65,8 @@ class Examples(Dataset[tuple[Tensor, Any]]):
     def of(cls, table: object, inputs: Names, answer: str, known: Names | None = None) -> Examples:
         """Examples from the columns of a table, such as a data frame of pandas or a Hugging Face data set.
 
-        ``inputs`` is the column of the inputs, or a list of columns, one for each site; so is ``known``, for symbols
-        that training may know. A missing answer or symbol is an unknown one. For tables larger than memory see
-        :class:`~softground.Records`.
+        ``inputs`` is the column of the inputs, or a list of columns, one for each site; likewise ``known``, for known
+        symbols. A missing answer or symbol is unknown. For tables larger than memory see :class:`~softground.Records`.
 
         >>> table = {"left": [3.0, 1.0], "right": [4.0, 1.0], "sum": [7, None], "a": [None, 1], "b": [4, None]}
         >>> data = Examples.of(table, ["left", "right"], "sum", known=["a", "b"])
@@ -92,7 +91,7 @@ class Examples(Dataset[tuple[Tensor, Any]]):
 
     @property
     def answers(self) -> Sequence[Any]:
-        """``y``, by the name that other data sets have for it."""
+        """``y``, under the name that other data sets use."""
         return self.y
 
     @staticmethod
@@ -124,7 +123,7 @@ class Ragged(Dataset[tuple[Any, Any]]):
     parts
         A map-style data set for each shape, such as :class:`~softground.data.Examples`.
     positions
-        Where the examples of each part stand in the whole; by default the parts follow each other.
+        Each part's positions in the whole data set; by default, the parts follow each other.
 
     >>> data = Examples.ragged([torch.zeros(3, 8), torch.zeros(2, 8), torch.ones(3, 8)], [4, 5, 6])
     >>> data, data[2][1]
@@ -162,9 +161,9 @@ class Ragged(Dataset[tuple[Any, Any]]):
         known: Sequence[object] | None = None,
         shapes: Sequence[Hashable] | None = None,
     ) -> Ragged:
-        """One array or tensor of inputs per example, and the columns of :class:`~softground.data.Examples`.
+        """Make a data set from one array of inputs per example and the columns of :class:`~softground.data.Examples`.
 
-        ``shapes`` says which task of a family each example belongs to; by default its number of sites, ``len(x[i])``.
+        ``shapes`` names each example's task in a family; by default, the number of sites, ``len(x[i])``.
         """
         y = listed(y)
         for name, given in {"y": y, "symbols": symbols, "known": known, "shapes": shapes}.items():
@@ -240,7 +239,7 @@ def _one_shape(tensors: list[Tensor], rows: list[int], what: str) -> Tensor:
 
 
 def different(x: Any) -> bool:
-    """Whether a list or array of inputs has some with different numbers of sites.
+    """Whether inputs differ in their number of sites.
 
     >>> different([[1, 2], [3]]), different([[1, 2], [3, 4]]), different(torch.zeros(2, 3))
     (True, False, False)
@@ -256,16 +255,16 @@ def different(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Split:
-    """Examples to train and to test on; ``note`` says in one sentence where they come from.
+    """Training, test and validation examples; ``note`` states their source in one sentence.
 
     ``more`` are further test sets by name, such as ``{"ood": …}``, evaluated once, at the end of a run. Their figures
-    are called ``ood_symbol_accuracy`` and so on.
+    are named ``ood_symbol_accuracy`` and so on.
 
-    ``apart``, where examples are dealt from a pool of images, makes training and validation examples that show
-    different ones, of a share of the images and a seed.
+    For examples dealt from a pool of images, ``apart`` makes training and validation examples that share no image, from
+    a share of the images and a seed.
     """
 
-    train: Any  # Examples, or Ragged where they have several shapes
+    train: Any  # Examples, or Ragged for several shapes
     test: Any
     note: str
     validation: Any = None
@@ -273,14 +272,14 @@ class Split:
     apart: Callable[[float, int], tuple[Any, Any]] | None = None
 
     def hold_out(self, share: float, seed: int) -> Split:
-        """Cut a ``share`` of the training examples off for validation, at random; the test examples stay as they are.
+        """Hold out a random ``share`` of the training examples for validation; test examples do not change.
 
-        Data that have a validation part already keep it, unless images can be held out for it (``apart``).
+        An existing validation part is kept, unless images can be held out for it (``apart``).
 
-        >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
-        >>> cut = split.hold_out(0.3, seed=0)
-        >>> cut.train.y, cut.validation.y
-        ([0, 2, 3, 5, 6, 8, 9], [1, 4, 7])
+                >>> split = Split(Examples(torch.zeros(10, 3), range(10)), Examples(torch.zeros(1, 3), [0]), "Zeros.")
+                >>> cut = split.hold_out(0.3, seed=0)
+                >>> cut.train.y, cut.validation.y
+                ([0, 2, 3, 5, 6, 8, 9], [1, 4, 7])
         """
         if not 0 <= share < 1:
             raise DataError.of({"validation": share}, "expected a share of the training examples, 0 to below 1.")
@@ -300,7 +299,7 @@ class Split:
 
 
 def held_out(total: int, share: float) -> int:
-    """How many of ``total`` a share is: at least one, and not all."""
+    """The number of examples in a share of ``total``: at least one, and not all."""
     count = max(1, round(share * total))
     if count >= total:
         raise DataError.of(
@@ -310,14 +309,14 @@ def held_out(total: int, share: float) -> int:
 
 
 def _is_numbers(x: object) -> bool:
-    """Whether inputs are an array, a frame of pandas or nested lists: numbers, to be held as one tensor."""
+    """Whether inputs are numbers for one tensor: an array, a pandas frame or nested lists."""
     if isinstance(x, list):
         return isinstance(x[0] if x else None, list | int | float)
     return hasattr(x, "to_numpy") or hasattr(x, "toarray") or (isinstance(x, np.ndarray) and x.dtype != object)
 
 
 def as_tensor(x: object) -> Tensor:
-    """Inputs given as an array or a nested list, as one tensor."""
+    """Convert an array or a nested list of inputs to one tensor."""
     try:
         if not isinstance(x, Tensor):
             if hasattr(x, "toarray"):  # of scipy
@@ -328,7 +327,7 @@ def as_tensor(x: object) -> Tensor:
         if x.layout != torch.strided or x.is_complex():
             raise TypeError(f"it is {'complex' if x.is_complex() else 'sparse; X.to_dense() is not'}")
         made: Tensor = x.detach()
-        return made.clone() if made.is_inference() else made  # which could not be trained with
+        return made.clone() if made.is_inference() else made  # torch cannot train with inference tensors
     except (TypeError, ValueError, RuntimeError) as error:
         raise DataError(
             f"X is a {type(x).__name__} that does not make one tensor ({error}). Give an array of numbers, all rows of "

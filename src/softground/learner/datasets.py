@@ -1,4 +1,4 @@
-"""Data sets on their way to the network: by batches of positions, and in parts, one for each shape of the examples.
+"""Access to data sets: by batches of positions, and in parts, one for each shape of the examples.
 
 A task alone is a family with one part, whose shape has no name.
 """
@@ -38,12 +38,12 @@ class Batches:
     """Access to a map-style data set of ``(x, y)`` by batches of positions.
 
     :class:`~softground.data.Examples`, ``TensorDataset`` and subsets of them are moved to the device once and indexed
-    there. Any other data set is read item by item through a ``DataLoader``, so that its own transforms run every time;
-    those that draw at random use torch's global generator, which the run seeds and its checkpoints hold. Where such a
-    data set has an attribute ``answers``, a sequence of every y, no input is read merely to learn its answer.
+    there. Any other data set is read item by item through a ``DataLoader``, so that its own transforms run every time.
+    Random transforms use torch's global generator, which the run seeds and its checkpoints hold. If such a data set has
+    an attribute ``answers``, a sequence of every y, answers are read without their inputs.
 
-    Where the data set is a part of another, ``positions`` says which; errors speak of those. Only the examples in
-    ``rows`` are held or read, such as every fourth one by each of four processes; they are numbered from 0.
+    ``positions`` are the examples' places in a larger data set, for error messages. Only the examples in ``rows`` are
+    held or read, such as every fourth one by each of four processes; they are numbered from 0.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class Batches:
             positions = torch.arange(self.rows.start, self.rows.stop, self.rows.step)
         self.positions = None if positions is None else positions.to(device)
         self.symbols: Tensor | None = None
-        self.known: Tensor | None = None  # symbols that training may know, as codes, after check()
+        self.known: Tensor | None = None  # codes of known symbols, after check()
         self.anchors: Anchors | None = None  # labelled inputs beside the examples
-        self.inputs: Tensor | Gathered | None = None  # where they are held on the device
+        self.inputs: Tensor | Gathered | None = None  # if they are held on the device
         self.shape: tuple[int, ...] | None = None  # of one input, and its type, once one has been seen
         self.dtype: torch.dtype | None = None
-        self.seen: Inputs | None = None  # what they look like
-        self.like: Callable[[], Inputs | None] | None = None  # what the network was trained on, until they are compared
-        self.turn: Callable[[Tensor], Tensor] | None = None  # these inputs into such
+        self.seen: Inputs | None = None  # their figures
+        self.like: Callable[[], Inputs | None] | None = None  # the training inputs' figures, until they are compared
+        self.turn: Callable[[Tensor], Tensor] | None = None  # converts these inputs to that form
         held = _held(data)
         if held is not None:
             held = held if self.count == self.total else held.rows(self.rows)
@@ -101,12 +101,12 @@ class Batches:
         return self.count
 
     def _own(self, column: Any) -> Any:
-        """The rows of a column that are held here."""
+        """The rows of a column in this process."""
         whole = column is None or self.count == self.total
         return column if whole else column[self.rows.start : self.rows.stop : self.rows.step]
 
     def first(self, count: int) -> Batches:
-        """The first examples of the whole data set, whichever are held here."""
+        """The first examples of the whole data set, in any process."""
         return Batches(self._data, self.device, rows=range(min(count, self.total)))
 
     def at(self, index: Tensor) -> Tensor:
@@ -114,11 +114,11 @@ class Batches:
         return index if self.positions is None else self.positions[index.to(self.device)]
 
     def place(self, row: int) -> int:
-        """Where one example stands in the whole data set."""
+        """The position of one row in the whole data set."""
         return row if self.positions is None else int(self.positions[row])
 
     def check(self, space: Space) -> None:
-        """Refuse known symbols, anchors and true symbols (on which a report would mean nothing) that do not fit."""
+        """Refuse known symbols, anchors and true symbols that do not fit."""
         if self._known is not None:
             self.known = known_codes(self._known, space, self.count, self.place).to(self.device)
         if self.anchors is not None:
@@ -152,7 +152,7 @@ class Batches:
             )
 
     def pair(self, index: int) -> tuple[Any, Any]:
-        """An example as the data set gives it."""
+        """Read one pair (x, y)."""
         item = self._data[self.rows[index]]
         if not isinstance(item, tuple | list) or len(item) != 2:
             given = f"{type(item).__name__} of {len(item)}" if isinstance(item, tuple | list) else type(item).__name__
@@ -163,7 +163,7 @@ class Batches:
         return item[0], item[1]
 
     def walk(self, positions: list[Tensor]) -> Iterator[tuple[Tensor, Any]]:
-        """``(positions, x)`` for each list of positions, both on the device."""
+        """Yield ``(positions, x)`` for each list of positions, both on the device."""
         if self.inputs is not None:
             for index in positions:
                 there = index.to(self.device)
@@ -190,7 +190,7 @@ class Batches:
                     self.inputs = Gathered(self.turn(x.pool), x.index)
 
     def read_like(self, network: nn.Module, like: Callable[[], Inputs | None]) -> None:
-        """Read inputs as those that the network was trained on; those that are not held are looked at as they come."""
+        """Convert inputs to the form of the training inputs; inputs that are not held are checked when read."""
         self.reader, self.like = network, like
         self._note(self.inputs)
 
@@ -200,7 +200,7 @@ class Batches:
 
 
 def _held(data: Dataset[Any]) -> Examples | None:
-    """The data set as :class:`Examples` where it is tensors and nothing else; a subclass may read them its own way."""
+    """Return the data set as :class:`Examples` if it consists of tensors and is no subclass."""
     if type(data) is Subset:
         whole = _held(data.dataset)
         if whole is None:
@@ -267,10 +267,10 @@ class Part:
         return self.encode(self.data.answers)
 
     def encode(self, answers: Sequence[object]) -> Tensor:
-        """Answers of these examples, encoded; an error names the example by its place in the whole data set."""
+        """Encode answers of these examples; an error names the position in the whole data set."""
         try:
             return self.task.constraint.encode(answers).to(self.data.device)
-        except ConstraintError as error:  # which counts from the first answer that it was given
+        except ConstraintError as error:  # it counts from the first of these answers
             if error.example is not None:
                 error.example = self.data.place(error.example)
             raise
@@ -294,7 +294,7 @@ def spaces_of(task: Task | Family) -> Any:
 
 
 def inputs_of(parts: list[Part]) -> tuple[Any, torch.dtype | None]:
-    """What one input looks like, once one has been seen: its shape, for a family by the examples' shapes, and type."""
+    """The shape (for a family, by shape) and type of one input, once one has been read."""
     shapes = {part.shape: part.data.shape for part in parts}
     return shapes.get(None) if None in shapes else shapes, parts[0].data.dtype
 
@@ -308,7 +308,7 @@ def seen_in(parts: list[Part]) -> Any:
 def data_by_shape(
     data: object, shapes: Collection[Shape], serves: Callable[[Shape], bool]
 ) -> list[tuple[Any, Dataset[Any], Tensor]]:
-    """The examples of each shape and where they stand in ``data``; a shape that nothing ``serves`` is refused.
+    """Split ``data`` by shape, with the examples' positions; refuse shapes without a task.
 
     A family takes :class:`~softground.data.Ragged` data, a dict of data sets by shape, or examples of one length.
     """
@@ -334,7 +334,7 @@ def data_by_shape(
 
 
 def unserved(shape: Shape, positions: Tensor, shapes: Collection[Shape]) -> DataError:
-    """The error for examples whose shape is none of a family's."""
+    """Make the error for examples whose shape has no task in the family."""
     shown = ", ".join(map(str, positions[:SHOWN].tolist())) + (" …" if len(positions) > SHOWN else "")
     return DataError(
         f"No task serves the shape {shape!r} of {len(positions)} example(s): {shown}. The family has "
@@ -344,7 +344,7 @@ def unserved(shape: Shape, positions: Tensor, shapes: Collection[Shape]) -> Data
 
 
 def data_with_tasks(task: Task | Family, data: Data) -> list[tuple[Any, Task, Any, Tensor | None]]:
-    """Each shape of a data set: its name, its task, its examples and where they stand in ``data``."""
+    """Each shape of a data set: its name, its task, its examples and their positions in ``data``."""
     if isinstance(task, Family):
         return [(shape, task[shape], part, at) for shape, part, at in data_by_shape(data, task.tasks, task.serves)]
     if isinstance(data, Ragged | Mapping):
@@ -358,7 +358,7 @@ def data_with_tasks(task: Task | Family, data: Data) -> list[tuple[Any, Task, An
 def parts_of(
     task: Task | Family, data: Data, device: torch.device, workers: int = 0, share: tuple[int, int] = (0, 1)
 ) -> list[Part]:
-    """A data set in parts, each with its task. A ``share`` (k, n) has the examples k, k + n, … of each."""
+    """Split a data set into parts, each with its task. A ``share`` (k, n) has the examples k, k + n, … of each."""
     rank, world = share
     parts = []
     for shape, each, part, at in data_with_tasks(task, data):
@@ -371,7 +371,7 @@ def parts_of(
 
 
 def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
-    """Further test sets, if figures can be called by their names."""
+    """Check that the names of further test sets can begin the names of figures."""
     for name in sets:
         if not (isinstance(name, str) and name.isidentifier()) or name.split("_")[0] in TAKEN:
             raise DataError(
@@ -382,13 +382,13 @@ def checked_names(sets: Mapping[str, Data]) -> Mapping[str, Data]:
 
 
 def in_order(parts: list[Part], found: Sequence[Any]) -> list[Any]:
-    """What was found for the examples of each part, in the order of the whole data set."""
+    """Merge each part's results into the order of the whole data set."""
     pairs = [pair for part, each in zip(parts, found, strict=True) for pair in zip(part.places, each, strict=True)]
     return [value for _, value in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def averaged(figures: list[tuple[Part, Json]]) -> Json:
-    """Figures of all parts, averaged over the examples; then, for a family, those of each shape by its name."""
+    """Average figures over all examples; for a family, add the figures of each shape by its name."""
     if figures[0][0].shape is None:
         return figures[0][1]
     total = sum(len(part.data) for part, _ in figures)

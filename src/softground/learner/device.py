@@ -1,4 +1,4 @@
-"""Where to compute: the device that is named, and Lightning Fabric on it."""
+"""The device and Lightning Fabric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 def chosen_device(device: Literal["auto", "cpu", "cuda"] | str | torch.device) -> torch.device:
-    """The device named; a GPU where there is one and none is named."""
+    """Return the named device; ``auto`` takes a GPU if there is one."""
     device = str(device)
     if device not in ("auto", "cpu") and not torch.cuda.is_available():
         raise LearnerError.of(
@@ -36,7 +36,7 @@ def chosen_device(device: Literal["auto", "cpu", "cuda"] | str | torch.device) -
 
 
 def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto", precision: Precision = "32-true") -> Fabric:
-    """Fabric for one process, or for those that ``torchrun`` started."""
+    """Make a Fabric for one process, or for those that ``torchrun`` started."""
     from lightning_fabric import Fabric  # here, because it takes longer to import than all the rest
 
     logging.getLogger("lightning_fabric.utilities.rank_zero").addFilter(_no_advice)
@@ -50,12 +50,12 @@ def make_fabric(device: Literal["auto", "cpu", "cuda"] = "auto", precision: Prec
 
 
 def _no_advice(record: logging.LogRecord) -> bool:
-    """Leave out Fabric's advice to multiply all matrices by tensor cores: laws have products that must be exact."""
+    """Drop Fabric's advice to use tensor cores for all products: sums over S_y must be exact."""
     return "Tensor Cores" not in record.getMessage()
 
 
 def tensor_cores(device: torch.device) -> dict[str, bool]:
-    """What a GPU's tensor cores do for single precision, rounding it to ten bits (TF32): torch's own settings."""
+    """Torch's settings for tensor cores in single precision (TF32 rounds to ten bits)."""
     if device.type != "cuda":
         return {}
     products = torch.get_float32_matmul_precision() != "highest"
@@ -63,7 +63,7 @@ def tensor_cores(device: torch.device) -> dict[str, bool]:
 
 
 def chosen_fabric(own: Fabric | None, device: Literal["auto", "cpu", "cuda"], precision: Precision) -> Fabric:
-    """The Fabric that was given, if training can use it; otherwise one for the device in this precision."""
+    """Return the given Fabric, if training can use it, or make one for the device and precision."""
     if precision not in PRECISIONS:
         raise LearnerError.of(
             {"precision": precision}, f"expected one of {', '.join(PRECISIONS)}. For another, give a Fabric."
@@ -99,6 +99,6 @@ def precision_of(fabric: Fabric) -> str:
 
 
 def everyone(fabric: Fabric, value: object) -> list[Any]:
-    """What each process gives, in their order; all must ask at the same time."""
+    """Gather each process's value, in their order; all processes must call this together."""
     world = fabric.world_size
     return [value] if world == 1 else [fabric.broadcast(value, src=rank) for rank in range(world)]

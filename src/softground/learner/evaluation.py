@@ -1,7 +1,7 @@
-"""Predictions for a whole data set, and how good they are.
+"""Predictions for a whole data set, and their figures.
 
-During training there are the task's metrics alone. :func:`all_figures` adds those of single symbols, which need what
-P(z|x) says of each site beside the prediction. They are taken when a run has ended, and by ``Learner.evaluate``.
+During training, only the task's metrics are measured. :func:`all_figures` adds figures of single symbols, which need
+P(z|x) at each site. They are measured at the end of a run and by ``Learner.evaluate``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from ..training import Moment, SoftenedGrounding
 from .datasets import Batches, Part, averaged
 from .stage import Stage
 
-BATCH = 256  # examples that are read at once
-IMAGES = 2048  # images, where each is read once
+BATCH = 256  # examples read at once
+IMAGES = 2048  # pool images read at once
 SHOWN = 8  # names in a message
 
 
 def reader(network: nn.Module, device: torch.device) -> nn.Module:
-    """The network in evaluation mode on ``device``, without changing the network given.
+    """Return the network in evaluation mode on ``device``, without changing the given one.
 
-    The same network is returned if it is already in that state, as after a fit. Otherwise the result is a copy, which
-    shares the parameters and buffers if they are on the device.
+    The result is the network itself if it is already in that state, as after a fit. Otherwise it is a copy that shares
+    parameters and buffers on the same device.
     """
     tensors = [*network.parameters(), *network.buffers()]
     here = all(tensor.device == device for tensor in tensors)
@@ -59,33 +59,33 @@ def reader(network: nn.Module, device: torch.device) -> nn.Module:
 
 
 def like_weights(network: nn.Module, x: Any) -> Any:
-    """Floating-point inputs in the precision of the network's weights; anything else as it is."""
+    """Cast floating-point inputs to the precision of the network's weights."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         return x
     return x.to(next((p.dtype for p in network.parameters() if p.is_floating_point()), x.dtype))
 
 
 def each_once(network: nn.Module, x: Gathered, read: Callable[[Tensor], Any]) -> Any:
-    """The outputs by ``read``. A network that reads one image at a time reads every image of the pool once."""
+    """Compute outputs by ``read``. A network that reads single images reads every image of the pool once."""
     alone = getattr(network, "image_by_image", False)
     return x.dealt(read(x.pool[:, None])[:, 0]) if alone else read(x[:])
 
 
 def output_of(network: nn.Module, x: Any) -> Any:
-    """The network's output for inputs x."""
+    """Compute the network's output for inputs x."""
     if isinstance(x, Gathered):
         return each_once(network, x, lambda images: output_of(network, images))
     return network(like_weights(network, x))
 
 
 def check_rows(output: object, rows: int) -> None:
-    """Refuse an output that does not have one row for each of ``rows`` inputs."""
+    """Refuse an output without exactly one row for each of ``rows`` inputs."""
     if isinstance(output, Tensor) and output.dim() == 3 and len(output) != rows:
         raise SpaceError(f"The network gave {len(output)} rows for {rows} inputs; expected one row per input.")
 
 
 def outputs(network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
-    """``(positions, output)`` batch by batch; where images recur, each is read once for all batches."""
+    """Yield ``(positions, output)`` batch by batch; a recurring image is read once for all batches."""
     held, batches, alone = data.inputs, data.in_order(BATCH), getattr(network, "image_by_image", False)
     if alone and isinstance(held, Gathered) and held.index.numel() >= len(held.pool):
         read = torch.cat([output_of(network, some[:, None])[:, 0] for some in torch.split(held.pool, IMAGES)])
@@ -98,7 +98,7 @@ def outputs(network: nn.Module, data: Batches) -> Iterator[tuple[Tensor, Any]]:
 
 
 def complaint(bad: Tensor, index: Tensor) -> NonFiniteOutput:
-    """The error for the rows ``bad`` of a batch of examples ``index``, which anchors may follow."""
+    """Make the error for the rows ``bad`` of a batch of examples ``index``; anchors may follow them."""
     places = index.tolist()
     rows = [places[row] if row < len(places) else "an anchor" for row in bad.nonzero().flatten().tolist()]
     return NonFiniteOutput(
@@ -113,7 +113,7 @@ def some_of(names: Sequence[int | str]) -> str:
 
 
 def believe(space: Space, output: Tensor, index: Tensor) -> Any:
-    """P(z|x) of the examples at positions ``index``, by which an output that is not finite is reported."""
+    """P(z|x) of the examples at positions ``index``; an error for a non-finite output names these."""
     check_rows(output, len(index))
     try:
         return space.belief(output)
@@ -125,27 +125,27 @@ def believe(space: Space, output: Tensor, index: Tensor) -> Any:
 def beliefs(
     space: Space, network: nn.Module, data: Batches, known: Tensor | None = None
 ) -> Iterator[tuple[Tensor, Any]]:
-    """``(positions, P(z|x))`` batch by batch, given the codes of ``known`` symbols, off the gradient tape."""
+    """Yield ``(positions, P(z|x))`` batch by batch, given the codes of ``known`` symbols, without gradients."""
     for index, output in outputs(reader(network, data.device), data):
         belief = believe(space, output, data.at(index))
         yield index, belief if known is None else belief.given(known[index])
 
 
 def look_at(parts: Sequence[Part], network: nn.Module, seen: Callable[[Any], Inputs | None] | None = None) -> None:
-    """Before inputs are read: refuse those without a value, and read them as those of the training data were.
+    """Refuse inputs with missing values, and convert inputs to the form of the training data.
 
-    ``seen`` says what these looked like for each shape.
+    ``seen`` gives the form of the training inputs for each shape.
     """
     for part in parts:
         data = part.data
         if (place := first_not_finite(data.inputs)) is not None:
-            with suppress(RuntimeError), torch.no_grad():  # some networks replace what is missing
+            with suppress(RuntimeError), torch.no_grad():  # some networks replace missing values
                 read = output_of(reader(network, data.device), data.inputs[place[0] : place[0] + 1])  # type: ignore[index]
                 if isinstance(read, Tensor) and bool(read.isfinite().all()):
                     continue
             raise DataError(
                 f"The input of example {data.place(place[0])} is NaN or infinite in column "
-                f"{', '.join(map(str, place[1:])) or 0}. Replace what is missing, or leave the example out."
+                f"{', '.join(map(str, place[1:])) or 0}. Replace missing values, or leave the example out."
             )
         if seen is not None:
             data.read_like(network, partial(seen, part.shape))
@@ -153,7 +153,7 @@ def look_at(parts: Sequence[Part], network: nn.Module, seen: Callable[[Any], Inp
 
 @contextmanager
 def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
-    """Name the inputs that the network cannot read, if torch fails on them."""
+    """If torch fails on inputs, raise an error that names them."""
     try:
         yield
     except RuntimeError as error:
@@ -172,9 +172,9 @@ def misfits(network: nn.Module, parts: Sequence[Part]) -> Iterator[None]:
 
 @torch.no_grad()
 def groundings(task: Task, stages: Sequence[Stage], network: nn.Module, data: Batches, y: Tensor) -> Tensor | None:
-    """Symbols drawn from Q* as it is now: what stages ground to whose kernel needs no chain. None for other stages.
+    """Draw symbols from the current Q*, for stages whose kernel needs no chain; None for other stages.
 
-    Where S_y is empty, what the network reads.
+    If S_y is empty, the network's prediction stands in for a draw.
     """
     last = next((s for s in reversed(stages) if isinstance(s.objective, SoftenedGrounding)), None)
     if last is None or not task.inverse.exact or not task.space.categorical:
@@ -196,12 +196,12 @@ def predictions(space: Space, network: nn.Module, data: Batches, known: Tensor |
 
 
 def modes(space: Space, belief: Any) -> tuple[Tensor, ...]:
-    """The most probable symbol vectors, by both kinds of readings where they differ."""
+    """The most probable symbol vectors, by both kinds of readings if they differ."""
     return (belief.mode(), belief.other_mode()) if space.mixed else (belief.mode(),)
 
 
 def evaluate(parts: Sequence[Part], network: nn.Module) -> Json:
-    """The task's metrics of a data set in parts; :func:`all_figures` has more."""
+    """Compute the task's metrics for a data set in parts; :func:`all_figures` has more."""
     found = []
     for part in parts:
         read = [modes(part.space, belief) for _, belief in beliefs(part.space, network, part.data)]
@@ -210,9 +210,9 @@ def evaluate(parts: Sequence[Part], network: nn.Module) -> Json:
 
 
 def measured(part: Part, predicted: list[Tensor]) -> Json:
-    """The task's metrics of what was read in a part, one :func:`modes` after the other.
+    """Compute the task's metrics for a part's predictions, one for each of :func:`modes`.
 
-    Those of the other readings are called ``grammatical_…`` where the network reads all symbols, else ``plain_…``.
+    Metrics of the other readings begin with ``grammatical_`` if the network reads all symbols, else with ``plain_``.
     """
     figures, *others = (part.task.figures(z, part.y, part.data.symbols) for z in predicted)
     for other in others:
@@ -222,11 +222,11 @@ def measured(part: Part, predicted: list[Tensor]) -> Json:
 
 
 class Reading(NamedTuple):
-    """What a network reads in the examples of a part."""
+    """The network's readings of a part's examples."""
 
-    predicted: list[Tensor]  # its predictions; for a space whose sites differ, those of the other readings as well
-    likeliest: Tensor | None  # the most probable symbol of each site, which for a product is the prediction
-    confidence: Tensor | None  # and how probable it is; None for reals, and where no true symbols are known
+    predicted: list[Tensor]  # predictions; also by the other readings if the space's sites differ
+    likeliest: Tensor | None  # the most probable symbol of each site; for a product, the prediction
+    confidence: Tensor | None  # its probability; None for reals, or without true symbols
     evidence: Tensor | None = None  # log P(S_y|x) of the answer y that the task detects
     constrained: Tensor | None = None  # the most probable z ∈ S_y, if requested, and if the inverse can find it
 
@@ -241,20 +241,20 @@ class Sites(NamedTuple):
 
 
 def read_part(part: Part, network: nn.Module, constrained: bool = False) -> Reading:
-    """What the network reads, in one pass; if ``constrained``, also under the rule and the answers."""
+    """Read a part in one pass; if ``constrained``, also under the rule and the answers."""
     compared, found = part.space.categorical and part.data.symbols is not None, []
     for index, belief in beliefs(part.space, network, part.data):
         sure = tuple(belief.marginals().max(-1)) if compared else (None, None)
         given = _constrained(part, belief, part.y[index]) if constrained and compared else None
         found.append((*modes(part.space, belief), *sure[::-1], _evidence(part, belief), given))
     columns = list(zip(*found, strict=True))
-    found.clear()  # so that no more than one column is there twice
+    found.clear()  # so that at most one column is in memory twice
     *predicted, best, sureness, evidence, given = (_joined_rows(columns.pop(0)) for _ in range(len(columns)))
     return Reading(predicted, best, sureness, evidence, given)  # type: ignore[arg-type]
 
 
 def _constrained(part: Part, belief: Any, y: Tensor) -> Tensor | None:
-    """The mode of the rule, z ∈ S_y; where S_y is empty, or a search gave up, what the network reads by itself."""
+    """The most probable z ∈ S_y; if S_y is empty or a search gave up, the unconstrained prediction."""
     inverse, z = part.task.inverse, cast(Tensor, belief.mode())
     if not finds_mode(inverse):
         return None
@@ -280,7 +280,7 @@ def _evidence(part: Part, belief: Any) -> Tensor | None:
 
 
 def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
-    """The task's metrics, then those of :func:`symbol_figures` that are not among them."""
+    """The task's metrics, then further figures of :func:`symbol_figures`."""
     own = averaged([(part, measured(part, found.predicted)) for part, found in zip(parts, readings, strict=True)])
     own |= constrained_figures(parts, readings)
     return own | {name: value for name, value in symbol_figures(parts, readings).items() if name not in own}
@@ -289,8 +289,8 @@ def all_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
 def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
     """The task's metrics of readings under the rule, ``constrained_…``, if there are such readings.
 
-    Figures that need no true symbols are left out where a law gives the readings: these have the right answer by
-    construction. A search may give up, so its share of right answers is measured. Several shapes are averaged.
+    If a distribution gives the readings, their answers are correct by construction, so figures without true symbols are
+    left out. A search may give up, so its share of correct answers is measured. Several shapes are averaged.
     """
     found = []
     for part, reading in zip(parts, readings, strict=True):
@@ -306,7 +306,7 @@ def constrained_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> J
 
 
 def symbol_figures(parts: Sequence[Part], readings: Sequence[Reading]) -> dict[str, float]:
-    """Accuracy, macro-F1, collapse and calibration error of symbols; nothing where they are reals, or not known.
+    """Accuracy, macro-F1, collapse and calibration error of symbols; empty for reals or unknown symbols.
 
     F1, collapse and calibration error of several shapes count all sites together; the accuracy is an average over
     examples, as a task's own metrics are.
@@ -346,7 +346,7 @@ def _figures(sites: Sites, symbols: int, nameless: bool) -> dict[str, float]:
 
 
 def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:
-    """Under the renaming that agrees best, where a rule leaves symbols known only up to one."""
+    """Apply the renaming that agrees best, if the rule determines symbols only up to renaming."""
     if not nameless:
         return sites
     names = best_relabelling(sites.predicted, sites.truth, symbols)
@@ -354,7 +354,7 @@ def _named(sites: Sites, symbols: int, nameless: bool) -> Sites:
 
 
 def sites_of(parts: Sequence[Part], readings: Sequence[Reading]) -> list[Sites]:
-    """The sites of each part; none unless all symbols are known."""
+    """The sites of each part; empty unless all true symbols are known."""
     if not parts[0].space.categorical or any(part.data.symbols is None for part in parts):
         return []
     found = []

@@ -1,16 +1,15 @@
-r"""How symbols are grounded where that was left open: chosen before training, from what the answers tell.
+r"""The default way of grounding symbols, chosen before training from the information in the answers.
 
-There are three ways: *plain*; *scaled*, by P over the network's own usage of the symbols
+There are three ways: *plain*; *scaled*, which divides P by the network's usage of the symbols
 (:mod:`softground.training.scaled`); and *annealed*, which is scaled at a temperature that falls from 2 to 1 over the
 first third of the stage. *Annealed longer* begins at 4 and takes half of the stage.
 
-Scaling keeps symbols from being merged, and annealing leads past readings that explain nearly every answer. Annealing
-costs something where an answer tells little of each symbol: so it is taken where the answers tell ι ≥ 0.3 of what there
-is to know (:mod:`softground.training.information`), in stages of six epochs or more, and where S_y has a law. Where an
-answer tells no more than a truth value does, log 2, scaling can hold up the first step, and the first start is plain.
+Scaling prevents merged symbols. Annealing avoids wrong readings that explain nearly every answer, but it slows learning
+if an answer says little about each symbol. So it needs answers with a share ι ≥ 0.3 of the symbols' information
+(:mod:`softground.training.information`), stages of at least six epochs, and a distribution on S_y. If an answer is no
+more informative than a truth value, log 2, scaling can delay the first steps, so the first start is plain.
 
-What was given is kept: a schedule, ``scaled=False``. Further starts, where there are any
-(:mod:`softground.learner.settings.restarts`), take the other ways in turn.
+A given schedule and ``scaled=False`` are kept. Further starts (the setting ``restarts``) take the other ways in turn.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from .datasets import Part
 from .plan import Plan
 from .stage import Stage
 
-ENOUGH = 0.3  # ι, from which on a run is annealed
-TRUTH = math.log(2) + 0.01  # nats that a truth value tells, at most
-SHORT = 6  # epochs, fewer of which are not annealed
+ENOUGH = 0.3  # the least ι for annealing
+TRUTH = math.log(2) + 0.01  # the most nats in a truth value
+SHORT = 6  # the fewest epochs for annealing
 ANNEALED: dict[str, tuple[float, float]] = {"annealed": (2.0, 1 / 3), "annealed longer": (4.0, 1 / 2)}  # γ₀, until when
 WAYS = ("plain", "scaled", *ANNEALED)
 
 
 def is_open(stage: Stage) -> bool:
-    """Whether the stage leaves the way of grounding to the learner."""
+    """Whether the learner chooses the stage's way of grounding."""
     return stage.scaled is None or isinstance(getattr(stage.objective, "schedule", None), Auto)
 
 
 def chosen(learner: Plan, train: list[Part], kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The ways of the first start and of further ones, and why; None where nothing was left open.
+    """Choose the ways of all starts and give the reason; None if every stage names its way.
 
-    ``kept`` is what the folder of a resumed run keeps of its choices; a run that is older than this choice is plain.
+    ``kept`` holds the choices in a resumed run's folder; without an entry there, the run is plain.
     """
     if not any(is_open(stage) for part in train for stage in learner.staged[part.shape]):
         return None
@@ -77,7 +76,7 @@ def chosen(learner: Plan, train: list[Part], kept: Mapping[str, Any] | None) -> 
 
 
 def dressed(stage: Stage, way: str, start: int = 0) -> Stage:
-    """A stage that grounds in this way; the stages of a further ``start`` have names of their own."""
+    """Return the stage with this way of grounding; a further ``start`` changes its name."""
     scaled, teacher = (way != "plain" if stage.scaled is None else stage.scaled), stage.objective
     if isinstance(getattr(teacher, "schedule", None), Auto):
         schedule: Schedule = Constant(1.0)
@@ -90,9 +89,9 @@ def dressed(stage: Stage, way: str, start: int = 0) -> Stage:
 
 
 def ground(learner: Plan, train: list[Part], folder: RunFolder | None) -> dict[str, Any] | None:
-    """Give the learner's stages their ways, and add those of further starts; gives the choice, if there was one.
+    """Set the ways of the learner's stages, add the stages of further starts, and return the choice, if any.
 
-    All processes take process 0's. A resumed run takes the choice that its ``folder`` keeps.
+    All processes take process 0's choice. A resumed run takes the choice in its ``folder``.
     """
     kept = None if folder is None else folder.read_config().get("grounding") or {}
     choice = learner.fabric.broadcast(chosen(learner, train, kept))
@@ -101,7 +100,7 @@ def ground(learner: Plan, train: list[Part], folder: RunFolder | None) -> dict[s
 
 
 def give_ways(learner: Plan, choice: Mapping[str, Any] | None) -> None:
-    """Stages for every start, each in its way."""
+    """Make the stages of every start, each in its way."""
     ways = ["plain"] if choice is None else choice["ways"]
     learner.ways = [ways[start % len(ways)] for start in range(1 + learner.settings.restarts)]
     for shape, stages in learner.staged.items():
@@ -111,7 +110,7 @@ def give_ways(learner: Plan, choice: Mapping[str, Any] | None) -> None:
 
 
 def grounding_in_words(learner: Plan) -> list[str]:
-    """The choice as a line, with the number of starts that there may be."""
+    """Describe the choice and the number of starts in one line."""
     choice, starts = learner.grounding_, len(learner.ways)
     if choice is None and starts == 1:
         return []

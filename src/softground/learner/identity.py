@@ -1,16 +1,16 @@
-"""What identifies a run: settings, data and rule, as ``config.json`` keeps them; and how another run differs.
+"""The identity of a run in ``config.json``: settings, data and rule; and its differences from another run.
 
-A part of a run is described by its class and by the parameters of its constructor that it keeps under their names (a
-dataclass: its fields, except those with ``repr=False``), a function by its name alone, a network by its structure, an
-optimiser by what all its parameters share, an array by a digest.
+A part of a run is described by its class and by the constructor's parameters that it keeps under their names (for a
+dataclass: its fields, except those with ``repr=False``), a function by its name, a network by its structure, an
+optimiser by the settings that all its parameters share, an array by a digest.
 
 >>> from softground.schedules import Exponential
 >>> describe(Exponential(1.0, 0.9))
 {'class': 'Exponential', 'start': 1.0, 'alpha': 0.9, 'floor': 0.02, 'warmup': 0}
 
 Data are identified by digests, each process's share by its own. If a data set is read item by item, only its first and
-its last input count, and not even these if two readings differ, because then the data set draws at random. A rule is
-identified by what it says of some states: pseudo-random ones with the first answers, and known symbols, unchanged and
+its last input count, or no input if two readings differ, because then the data set draws at random. A rule is
+identified by its verdicts on some states: pseudo-random ones with the first answers, and known symbols, unchanged and
 with one site changed, with their own answers.
 """
 
@@ -49,17 +49,17 @@ from .stage import make_optimizer
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-STATES, ANSWERS, KNOWN = 256, 8, 32  # that identify a rule
+STATES, ANSWERS, KNOWN = 256, 8, 32  # numbers used to identify a rule
 SHOWN = 80  # characters of a value in a message
-ROWS = 2**12  # of a tensor, digested at a time: a GPU's need not fit into the memory twice
+ROWS = 2**12  # rows digested at a time, so that a GPU's tensor is never copied as a whole
 
 
 def settings(learner: Plan) -> Json:
-    """Everything that determines how a learner trains, except the data and the rule."""
+    """Describe everything that determines training, except the data and the rule."""
     tasks = tasks_of(learner.task)
 
     def each(values: Mapping[Shape, object]) -> object:
-        """A description for every shape of a family."""
+        """Describe the values of a family by shape."""
         found = {str(shape): describe(value) for shape, value in values.items()}
         return found["None"] if None in values else found
 
@@ -93,7 +93,7 @@ def settings(learner: Plan) -> Json:
 
 
 def describe(value: object) -> Any:
-    """``value`` as JSON: what is plain as it is, any other object by its class and its parameters."""
+    """Describe ``value`` as JSON: plain values unchanged, other objects by class and parameters."""
     name = type(value).__qualname__
     match value:
         case None | bool() | int() | str():
@@ -117,7 +117,7 @@ def describe(value: object) -> Any:
         case nn.Module():
             weights = sum(p.numel() for p in value.parameters() if not is_lazy(p))
             return {"class": name, "parameters": weights, "structure": str(value)}
-        case Optimizer():  # without what is off: a newer torch may have more of it
+        case Optimizer():  # without disabled settings, because a newer torch may add some
             on = {n: v for n, v in value.defaults.items() if v is not None and v is not False}
             return {"class": name} | describe(on)
     if isinstance(value, type) or inspect.isroutine(value):
@@ -127,7 +127,7 @@ def describe(value: object) -> Any:
 
 
 def made_with(value: object) -> Json:
-    """An object's class, and the parameters of its constructor that it keeps under their names."""
+    """An object's class and the constructor's parameters that it keeps under their names."""
     if dataclasses.is_dataclass(value):
         names = [f.name for f in dataclasses.fields(value) if f.init and f.repr]
     else:
@@ -136,7 +136,7 @@ def made_with(value: object) -> Json:
 
 
 def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = None) -> Json:
-    """What ``config.json`` keeps of a run."""
+    """The content of ``config.json``."""
     found = environment()
     rules = {str(part.shape): rule_digest(part.task, part.data.first(KNOWN)) for part in train}
     digests = partial(all_digests, fabric=learner.fabric)
@@ -150,14 +150,14 @@ def config_of(learner: Plan, train: list[Part], validation: list[Part] | None = 
         "chosen": plain(learner.choice_),
         **({"grounding": plain(learner.grounding_)} if learner.grounding_ else {}),
         "data": digests(train),
-        "validation": validation and digests(validation),  # decides when a stage ends, and what it keeps
+        "validation": validation and digests(validation),  # determines when a stage ends, and its best network
         "rule": rules if train[0].shape is not None else rules["None"],
         "environment": found,
     }
 
 
 def all_digests(parts: list[Part], fabric: Fabric) -> Json:
-    """The digests of a data set; those of a family's shapes by their names. All processes must call it."""
+    """The digests of a data set, for a family by shape. All processes must call this."""
     if parts[0].shape is None:
         return data_digests(parts[0].data, fabric)
     return {"examples": sum(part.data.total for part in parts)} | {
@@ -189,7 +189,7 @@ def data_digests(data: Batches, fabric: Fabric) -> Json:
 
 
 def rule_digest(task: Task, data: Batches) -> str | None:
-    """A digest of the rule's verdict on some states; None if it is not defined on all of them."""
+    """A digest of the rule's verdicts on some states; None if it is not defined on all of them."""
     space, rule, chance, device = task.space, task.constraint, torch.Generator().manual_seed(0), data.device
     try:
         y = rule.encode(data.answers[:KNOWN]).to(device)
@@ -207,7 +207,7 @@ def rule_digest(task: Task, data: Batches) -> str | None:
 
 
 def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
-    """Raise :class:`CheckpointError` where a run is not the one in the folder, naming all that differs."""
+    """Raise :class:`CheckpointError` if a run is not the one in the folder; name all differences."""
     then, now = folder.read_config(), config
     found = [*_differences(effective(then.get("recipe")), now["recipe"], "recipe")]
     found += _differences(then.get("settings"), now["settings"], "")
@@ -228,7 +228,7 @@ def refuse_another(folder: RunFolder, config: Mapping[str, Any]) -> None:
 
 
 def refuse_other_processes(folder: RunFolder, now: int, saved: int | None = None) -> None:
-    """Raise :class:`CheckpointError` where a run of other than ``now`` processes is resumed; all processes call it."""
+    """Raise :class:`CheckpointError` unless the run had ``now`` processes; all processes call this."""
     kept = folder.read_config().get("settings") if saved is None else {"processes": saved}
     then = kept.get("processes", 1) if isinstance(kept, dict) else 1
     if then != now:
@@ -239,7 +239,7 @@ def refuse_other_processes(folder: RunFolder, now: int, saved: int | None = None
 
 
 def _items(data: Batches) -> str | None:
-    """A digest of the first and the last input of a data set that is read item by item, if it is always the same."""
+    """A digest of the first and the last input of a data set read item by item; None if two readings differ."""
 
     def read() -> str:
         with untouched():
@@ -251,7 +251,7 @@ def _items(data: Batches) -> str | None:
 
 
 def tensor_digest(value: Tensor) -> str:
-    """SHA-256 of a tensor's dtype, shape and numbers, wherever it is.
+    """SHA-256 of a tensor's dtype, shape and numbers, on any device.
 
     >>> tensor_digest(torch.zeros(2)) == tensor_digest(torch.zeros(2).clone()) != tensor_digest(torch.zeros(2, 1))
     True
@@ -265,7 +265,7 @@ def tensor_digest(value: Tensor) -> str:
 
 
 def _digest(values: Sequence[object]) -> str:
-    """The digest of answers or the like, the same for 7, 7.0 and ``np.int64(7)``."""
+    """A digest of answers, the same for 7, 7.0 and ``np.int64(7)``."""
     plain = [int(v) if isinstance(v, float | np.floating) and v.is_integer() else v for v in values]
     return hashlib.sha256(json.dumps(plain, default=describe).encode()).hexdigest()
 
@@ -285,7 +285,7 @@ def _other_data(then: object, now: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(then: object, now: object, path: str) -> Iterator[str]:
-    """Each difference of two JSON values, as a clause."""
+    """Yield each difference of two JSON values, as a clause."""
     if isinstance(then, dict) and isinstance(now, dict) and then.get("class") == now.get("class"):
         for name in [*then, *(name for name in now if name not in then)]:
             yield from _differences(then.get(name), now.get(name), f"{path}.{name}".lstrip("."))
@@ -297,7 +297,7 @@ def _differences(then: object, now: object, path: str) -> Iterator[str]:
 
 
 def _shown(value: object) -> str:
-    """A value, or the class of a described object, in a few printable characters."""
+    """Show a value, or the class of a described object, in a few printable characters."""
     if value is None:
         return "not set"
     text = str(value["class"] if isinstance(value, dict) and "class" in value else value)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Learner(Plan):
-    """Trains a network to recognise symbols from answers alone.
+    """Train a network to recognise symbols from answers alone.
 
     Parameters
     ----------
@@ -52,48 +52,47 @@ class Learner(Plan):
     network
         Any module from a batch of inputs to ``[batch, sites, space.outputs]``.
     stages
-        What to do, in order; see :func:`grounding_stages`. By default the kernel that fits the task, at γ = 1. For a
-        family a function ``stages(task)``, or a dict of stages by shape: each shape has teachers of its own.
+        The stages of training, in order; see :func:`grounding_stages`, the default. For a family, a function
+        ``stages(task)`` or a dict of stages by shape, because each shape has its own teachers.
     settings
-        How to train, as :class:`TrainingSettings`; each is also an argument of its own: ``batch_size``, ``accumulate``,
+        How to train, as :class:`TrainingSettings`; each setting is also a keyword: ``batch_size``, ``accumulate``,
         ``clip``, ``unexplained``, ``evaluate_every``, ``precision``, ``seed``, ``noise``, ``scaled``.
     augment
         Optional distortion ``augment(x, generator)`` of each training batch.
     device
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Under ``torchrun`` every process takes its own.
     fabric
-        Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or DDP and launched.
+        Your own ``lightning.fabric.Fabric`` in place of ``device`` and ``precision``: one device, or launched DDP.
     workers
-        Processes that read a data set which is not tensors; 0 reads it in this one.
+        Processes that read a data set other than tensors; 0 reads it in this process.
     recipe, place, note
-        What the run was made from and where it runs, as JSON, and a sentence about it: kept in the run folder. A run is
-        resumed with the same recipe only, in any place.
+        The recipe and place of the run as JSON, and a sentence about it. The run folder keeps all three. A run can be
+        resumed in any place, with the same recipe.
     again
-        ``again(k)`` makes the network of the k-th further start (``restarts``), each of which follows one that has
-        failed (:mod:`softground.learner.restarts`); by default it begins again with the weights given.
+        ``again(k)`` makes the network of the k-th further start, which follows a failed one
+        (:mod:`softground.learner.restarts`). By default, a further start begins with the given weights.
 
     Attributes
     ----------
     history_
-        One record per epoch, as in ``metrics.jsonl``; after Ctrl-C, of the epochs that are complete.
+        One record per complete epoch, as in ``metrics.jsonl``.
     results_
-        Test figures after each stage, and those of the validation part as ``validation_…``. The last stage has more:
-        those of single symbols (F1, collapse, calibration error), and of further test sets.
+        Test figures after each stage, and validation figures as ``validation_…``. The last stage also has figures of
+        single symbols (F1, collapse, calibration error) and of further test sets.
     choice_
-        Where it was left open, by shape or the task's name: the way to S_y taken, why, its cost, and those not taken.
+        The chosen inverse, by shape or the task's name: the reason, its cost, and the inverses refused.
     grounding_
-        The ways of grounding of the first start and of further ones, and why, where that was left open.
+        The ways of grounding of all starts and the reason, if the learner chose them.
     starts_, failures_
-        How each start ended; the signs that the one that is kept has failed. They are read off the training answers.
+        How each start ended; signs of failure in the kept one. Both use the training answers only.
     verdict_
-        One sentence on what was learnt, its ``kind``, and what it was checked on; see
-        :mod:`softground.learner.verdict`.
+        One sentence on what was learnt, its ``kind``, and the data behind it; see :mod:`softground.learner.verdict`.
     suspects_
         With a noise level, the training examples whose answer is probably wrong.
     seconds_
         Wall-clock time of the run, including the time before an interruption.
     summary_
-        What ``summary.json`` holds, where the run has a folder. Figures on training data are averages over processes.
+        The contents of ``summary.json``, if the run has a folder. Training figures are averages over processes.
     """
 
     def __init__(
@@ -150,25 +149,25 @@ class Learner(Plan):
         Parameters
         ----------
         train, test, validation
-            Map-style data sets of ``(x, y)``. ``patience`` and ``keep="validation"`` of a stage need the last. For a
-            family :meth:`Examples.ragged <softground.Examples.ragged>`, or a dict of data sets by shape.
+            Map-style data sets of ``(x, y)``. A stage's ``patience`` and ``keep="validation"`` need the last one. For a
+            family, :meth:`Examples.ragged <softground.Examples.ragged>` or a dict of data sets by shape.
         more
-            Further test sets by name, such as ``{"ood": …}``, evaluated once, when the run has ended: their figures are
-            results of the last stage, as ``ood_…``.
+            Further test sets by name, such as ``{"ood": …}``, evaluated once at the end of the run. The last stage's
+            results hold their figures, as ``ood_…``.
         anchors
-            Labelled inputs of single symbols to learn from as well.
+            Additional training data: labelled inputs of single symbols.
         out
-            A new run folder for settings, metrics, checkpoints, summary, report and model. No other process can train
-            in it at the same time.
+            A new run folder for settings, metrics, checkpoints, summary, report and model. One process at a time can
+            train in it.
         resume, previous
-            Go on from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be the
-            same as when the run was started.
+            Continue from the last checkpoint in ``out``, or from the one before it. Settings, data and rule must be
+            unchanged.
         observer
-            ``observer(event, facts)`` is called after every epoch and may end the run, which keeps its results; see
+            A function ``observer(event, facts)``, called after every epoch. It may end the run early; see
             :mod:`softground.learner.observers`.
         quiet
-            Show no progress and no verdict. Both go to stderr: on a terminal as bars, in a notebook as one line that
-            changes, elsewhere as one line per epoch.
+            Show no progress and no verdict. Otherwise both go to stderr: bars on a terminal, one changing line in a
+            notebook, one line per epoch elsewhere.
         """
         if observer is not None and not callable(observer):
             raise LearnerError.of({"observer": observer}, "expected a function observer(event, facts).")
@@ -239,7 +238,7 @@ class Learner(Plan):
                     self.starts_, self.verdict_ = progress.starts, unfinished(self, progress.history)
                 self.input_, self.seen = inputs_of(trained), seen_in(trained)
                 for part in trained:
-                    if part.data.inputs is not None:  # which notices probabilities in place of logits
+                    if part.data.inputs is not None:  # warns about probabilities in place of logits
                         next(beliefs(part.space, self.network, part.data.first(2)))
                     if isinstance(part.data.inputs, Tensor) and Inputs.of(part.data.inputs) != part.data.seen:
                         warnings.warn(
@@ -283,23 +282,23 @@ class Learner(Plan):
 
     @property
     def failures_(self) -> tuple[Failure, ...]:
-        """The signs that the start which is kept has failed."""
+        """Signs of failure in the start that was kept."""
         return failures_of(self.starts_)
 
     @property
     def model(self) -> Model:
-        """What is needed to predict. The network is shared: further training changes both."""
+        """A model for prediction. It shares the learner's network, so further training changes both."""
         from ..model import Model
 
         shape, dtype = getattr(self, "input_", (None, None))
         return Model(self.network, self.space, self.task, self.device, shape, dtype, self.task.name, seen=self.seen)
 
     def save(self, path: Path | str) -> None:
-        """Write the network, its space and, where it can be kept, the rule; see :func:`softground.load`."""
+        """Write the network, its space and, if it can be saved, the rule; see :func:`softground.load`."""
         self.model.save(path)
 
     def __getstate__(self) -> Json:
-        """Copies can predict, and have the history. What trains (chains, optimisers, processes) is not copied."""
+        """Copies keep the history and can predict. Chains, optimisers and processes are not copied."""
         return {
             name: value for name, value in vars(self).items() if name not in ("loop", "fabric", "fitting", "again")
         } | {"described": {}, "staged": {}}

@@ -1,17 +1,16 @@
 r"""Algorithm 1 as one explicit loop: stages of epochs of batches, over Lightning Fabric.
 
-The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds the examples
-``rank, rank + world, …`` of each shape, and their chains, and no others. All deal the same batches, take their own
-examples of each, and divide by what counts in all of them, so that together they take the steps that one would.
+The same code runs on a CPU, a GPU, and several of either under ``torchrun``. Every process holds only the examples
+``rank, rank + world, …`` of each shape, and their chains. All processes deal the same batches, take their own examples
+of each, and divide by the total count. Together they take the same steps as one process.
 
 **Gradient steps.** With ``accumulate`` k, the gradients of k batches are averaged before the optimiser takes a step;
 the last group of an epoch may be smaller. A batch of b examples counts by its share of the group's B,
 
 .. math:: g = \sum_{\text{batches}} \frac{b}{B}\, \nabla L_\text{batch},
 
-so that a loss which is a mean over examples has the gradient of one batch of B. Chains walk with every batch, and what
-is normalised over a batch (batch normalisation, baselines) sees the small ones. With ``clip`` c, a gradient g of a
-larger norm becomes g · c/‖g‖.
+so a mean loss over examples has the gradient of one batch of B. Chains walk with every batch. Batch normalisation and
+baselines see the small batches. With ``clip`` c, a gradient g of a larger norm becomes g · c/‖g‖.
 """
 
 from __future__ import annotations
@@ -64,9 +63,9 @@ class Loop:
     learner
         The learner with its task, network, stages and settings.
     folder
-        Where metrics and checkpoints go, if anywhere.
+        The folder for metrics and checkpoints, or None.
     observer
-        Is called after each event, and may end the run; see :mod:`softground.learner.observers`.
+        A function called after each event; it may end the run (:mod:`softground.learner.observers`).
     """
 
     def __init__(self, learner: Plan, folder: RunFolder | None = None, observer: Observer | None = None) -> None:
@@ -81,13 +80,15 @@ class Loop:
     def run(
         self, train: list[Part], held_out: Mapping[str, list[Part]], resume: bool = False, previous: bool = False
     ) -> None:
-        """Train from the start, or from the folder's last checkpoint. The network is then in evaluation mode."""
+        """Train from the start or from the folder's last checkpoint; leave the network in evaluation mode."""
         with borrowed():
             try:
                 self.prepare(train, held_out)
                 if resume:
                     if self.checkpoints is None:
-                        raise CheckpointError("There is no run folder to resume from; give an earlier run's.")
+                        raise CheckpointError(
+                            "There is no run folder to resume from; give the folder of an earlier run."
+                        )
                     self.progress = self.checkpoints.load(previous)
                     begun = {record["stage"] for record in self.progress.history}  # a run may have been ended early
                     for part, done in product(self.parts, range(self.progress.stage)):
@@ -110,7 +111,7 @@ class Loop:
                 self.network.eval()
 
     def prepare(self, train: list[Part], held_out: Mapping[str, list[Part]] | None = None) -> None:
-        """Put network, data and generators in place; :meth:`run` does this first."""
+        """Set up network, data and generators; :meth:`run` does this first."""
         fabric, device = self.fabric, self.fabric.device
         self.streams, self.stopwatch = (
             Streams(self.learner.settings.seed, fabric.global_rank, device),
@@ -122,13 +123,13 @@ class Loop:
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         lap = self.stopwatch.lap
         self.parts = [TrainedPart(part, self.learner, self.streams, self.total, lap) for part in train]
-        self.held_out, self.warned = held_out or {}, set[str]()  # problems that a warning has named
+        self.held_out, self.warned = held_out or {}, set[str]()  # problems already warned about
         self.checkpoints: Checkpoints | None = None
         if self.folder is not None:
             self.checkpoints = Checkpoints(self.folder, self.learner, self.parts, self.streams)
 
     def begin_stage(self, stage: Stage) -> list[float]:
-        """Make the stage's optimiser, teachers and memory; gives the learning rates it starts from."""
+        """Make the stage's optimiser, teachers and memory; return its initial learning rates."""
         optimizer: Any = self.fabric.setup_optimizers(make_optimizer(stage, self.module.parameters()))
         self.optimizer, number = optimizer, self.number(stage)
         of_every_shape({part.shape: partial(part.begin, number) for part in self.parts})
@@ -144,7 +145,7 @@ class Loop:
         return value if self.fabric.world_size == 1 else self.fabric.all_reduce(value.clone(), reduce_op="sum")  # type: ignore[return-value]
 
     def number(self, stage: Stage) -> int:
-        """Which of the stages this one is, by its name."""
+        """Return the stage's index, found by its name."""
         return [each.name for each in self.stages].index(stage.name)
 
     @property
@@ -212,7 +213,7 @@ class Loop:
             self._end_start(stage)
 
     def _begin_start(self, start: int) -> None:
-        """Give a further start its weights: those of a new network, or those that the first start began with."""
+        """Give a further start its weights: a new network's, or the initial ones of the first start."""
         learner, progress = self.learner, self.progress
         if start == 0:
             if learner.settings.restarts and learner.again is None:
@@ -221,7 +222,7 @@ class Loop:
         self.network.load_state_dict(progress.initial if learner.again is None else learner.again(start).state_dict())
 
     def _end_start(self, stage: Stage) -> None:
-        """Judge a start. If it has failed the next one follows, as long as there is one; the best of them is kept."""
+        """Judge a start. After a failure the next start follows, if any; the best one is kept."""
         progress, start = self.progress, self.number(stage) // self.each
         self.module.eval()
         with untouched():
@@ -238,12 +239,12 @@ class Loop:
         if best is not ended:
             assert best is not None
             self.network.load_state_dict(progress.kept)
-            if best.stage in progress.results:  # the last results are those of the network that is left
+            if best.stage in progress.results:  # the last results belong to the network that is kept
                 progress.results[best.stage] = progress.results.pop(best.stage)
         progress.kept = {}
 
     def _figures(self, stage: Stage, epoch: int) -> Json:
-        """The network's figures on held-out data, if there are any."""
+        """The network's figures on held-out data, if any."""
         self.module.eval()
         found: Json = {}
         for name, parts in self.held_out.items():
@@ -257,7 +258,7 @@ class Loop:
         """One pass over the examples: every batch is one step of the network."""
         tally, watch = Tally(self.parts, self.stopwatch, self.fabric), self.outputs.watch
         waited = self.progress.waited(stage)
-        tick = epoch - waited  # how far γ and the learning rate have come
+        tick = epoch - waited  # the progress of γ and the learning rate
         number, history, begun = self.number(stage), self.progress.history, tick / stage.epochs
         given = self.learner.settings
         batches = deal_batches(self.parts, int(stage.batch_size or given.batch_size), self.streams.order, given.shuffle)
@@ -284,7 +285,7 @@ class Loop:
         return tally.record(stage, epoch, Moment(number, tick, begun, begun, history)) | more
 
     def _placed(self, error: NonFiniteOutput, stage: Stage, epoch: int, where: str) -> NonFiniteOutput:
-        """The error for a number that is not finite, with stage, epoch and ``where`` in the epoch."""
+        """Add stage, epoch and ``where`` in the epoch to the error for a non-finite number."""
         kept: tuple[str | Setting, ...] = ()
         if self.folder and self.folder.has_checkpoint():  # numbers may grow for a while before they overflow
             late = "; if that is too late, resume from the one before it: ", Setting("previous", True)
@@ -293,7 +294,7 @@ class Loop:
         return NonFiniteOutput(said, *error.args, *kept)
 
     def _check_state(self, stage: Stage, epoch: int) -> None:
-        """Raise if a checkpoint would hold NaN or infinity. No batch after the last step would show it."""
+        """Raise if a checkpoint would hold NaN or infinity; after the last step, no further batch shows it."""
         memories = [part.memory[self.number(stage)] for part in self.parts]
         if found := not_finite(saved_tensors(self.network, self.optimizer, memories)):
             error = NonFiniteOutput(
@@ -303,9 +304,9 @@ class Loop:
 
 
 class Descent:
-    """The gradient steps of one epoch, whose batches have these ``sizes``; ``base`` are the optimiser's own rates.
+    """The gradient steps of one epoch, with batches of these ``sizes`` and the optimiser's ``base`` rates.
 
-    ``epoch`` is counted without those in which the schedule stands still.
+    ``epoch`` does not count the epochs in which the schedule waits.
     """
 
     def __init__(self, loop: Loop, stage: Stage, epoch: int, base: list[float], sizes: Sequence[int]) -> None:
@@ -315,13 +316,13 @@ class Descent:
         self.rates = rate and [rate((epoch + group / groups) / stage.epochs) for group in range(groups)]
 
     def apart(self, step: int) -> AbstractContextManager[None]:
-        """For forward and backward passes: processes average their gradients once, with the last batch of a group."""
+        """A context for both passes: processes average gradients only with the last batch of a group."""
         last = (step + 1) % self.every == 0 or step + 1 == len(self.sizes)
         context: AbstractContextManager[None] = self.loop.fabric.no_backward_sync(self.loop.module, enabled=not last)
         return context
 
     def learn(self, loss: Tensor, step: int) -> None:
-        """Add the gradient of a batch's loss; after the last batch of a group, step."""
+        """Add the gradient of a batch's loss; step after the last batch of a group."""
         loop, (group, place) = self.loop, divmod(step, self.every)
         if place == 0:
             loop.optimizer.zero_grad()

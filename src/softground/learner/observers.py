@@ -1,4 +1,4 @@
-"""Observers of a run, and problems that its records show.
+"""Observers of a run, and problems visible in its records.
 
 An observer is any function of an event's name and its facts:
 
@@ -11,11 +11,11 @@ An observer is any function of an event's name and its facts:
 - ``"stage"``: the ``stage``'s name and its ``result``, as in ``results_``
 - ``"end"``: the ``verdict`` (:mod:`softground.learner.verdict`), once everything is measured and written
 
-An observer that returns ``True`` for ``"epoch"`` ends the run: the rest of the stage and the stages after it are not
-trained, and results, summary, report and model are those of the epochs done. Where several processes train, each calls
-the observer that it was given, and the answer of process 0 counts.
+An observer that returns ``True`` for ``"epoch"`` ends the run: remaining epochs and stages are skipped, and results,
+summary, report and model cover the completed epochs. With several processes, each calls its own observer, and the
+result of process 0 counts.
 
-Chains that stand still are a problem that a run's records show: a warning, given once, which a report shows too.
+If chains stand still, the run warns once, and the report shows it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ..files import Json
 
 Observer = Callable[[str, Json], object]
 STILL = 2  # epochs in which no chain moved
-LEARNT = 0.5  # share of the training answers that readings explain, above which something is learnt
+LEARNT = 0.5  # a larger share of explained training answers shows that the network learns
 Records = Sequence[Mapping[str, Any]]
 
 
 def ends_run(answer: object) -> bool:
-    """Whether an observer's answer ends the run: True, or numpy's, as its comparisons give.
+    """Whether an observer's answer ends the run: True or numpy's True.
 
     >>> ends_run(np.float64(0.9) > 0.5), ends_run(None), ends_run([1])
     (True, False, False)
@@ -68,7 +68,7 @@ class _Together:
 
 
 def learning_problems(history: Records) -> dict[str, str]:
-    """What is wrong with a run, by name, as sentences.
+    """Find problems of a run: a sentence for each name.
 
     >>> moved = {"stage": "I", "acceptance": 0.0, "moved": 0.0, "feasible": 0.1, "gamma": 1.0}
     >>> list(learning_problems([moved] * 2)), list(learning_problems([moved | {"moved": 0.2}] * 8))

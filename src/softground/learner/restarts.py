@@ -1,23 +1,23 @@
 r"""Signs that a run has failed, read off the training answers without labels; and further starts.
 
-The scaled loss of what the network reads in the training examples,
+The scaled loss of the network's readings of the training examples,
 
 .. math:: \ell = - \frac1n E \log \sum_{z \in S_y} \prod_i \frac{P(z_i|x)}{u(z_i)} ,
 
-lies between that of a network that has learnt nothing, :math:`-E \log |S_y| / n`, and that of one which is certain and
-explains every answer, −H(u). Where it stands between the two,
+lies between that of an untrained network, :math:`-E \log |S_y| / n`, and that of a certain network that explains every
+answer, −H(u). Its position between the two,
 
 .. math:: \rho = \frac{\ell + H(u)}{H(u) - E \log |S_y| / n} ,
 
-is near 0 after a run that went well. A run has failed where ρ > 0.15, or where a symbol is read less than a fifth as
-often as uniform draws from the S_y of the training answers use it. The first finds readings that do not explain the
-answers; the second those that do, but merge symbols. Both are needed. Without a law of S_y there is the second alone.
-An example counts at most as much as one from which nothing is learnt; with a noise level, by the probability that its
-answer is meant. Where readings explain all but a few answers, and these are spread evenly over the symbols read, it is
-answers or images that are bad, and those examples do not count: a wrong reading fails on some symbols more than others.
+is near 0 after a successful run. A run has failed if ρ > 0.15, or if a symbol is read less than a fifth as often as in
+uniform draws from the S_y of the training answers. The first sign finds readings that do not explain the answers, the
+second finds merged symbols. Without a distribution on S_y, only the second is available. An example counts at most as
+much as an uninformative one; with a noise level, it counts by the probability that its answer is correct. Examples do
+not count if readings explain all but a few answers and the failures are spread evenly over the symbols: then answers or
+images are bad, because a wrong reading fails on some symbols more than on others.
 
-After a start that has failed the next one begins with other weights, in another of the ways of
-:mod:`softground.learner.grounding`. The start with the lowest scaled loss is kept, which counts symbols in use too.
+After a failed start, the next one begins with other weights and another way of :mod:`softground.learner.grounding`. The
+start with the lowest scaled loss is kept; this loss also penalises unused symbols.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from .trained_part import TrainedPart
 
 _Batch = tuple[Any, Tensor | None, Tensor, Tensor, Tensor]  # a belief, known symbols, answers, weights, explained
 RHO, RARE = 0.15, 0.2
-WRONG, EVEN = 0.35, 1.5  # most answers that may be bad, and how evenly
-MET, OFTEN = 20, 0.5  # informative examples of a symbol: at least this many, at most this share of all
-ROWS, SITES = 64, 2**16  # examples that are read at least, and sites at most beyond that
-SHOWN = 6  # symbols in a sentence
+WRONG, EVEN = 0.35, 1.5  # the largest share of bad answers, and how evenly they are spread
+MET, OFTEN = 20, 0.5  # informative examples of a symbol: the least number, the largest share of all
+ROWS, SITES = 64, 2**16  # read at least this many examples, and beyond that at most this many sites
+SHOWN = 6  # symbols named in a message
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Failure:
     kind: str
     figures: Mapping[str, float]
     sentence: str
-    names: Sequence[str] = ()  # of the symbols that are not used
+    names: Sequence[str] = ()  # of the unused symbols
 
 
 @dataclass(frozen=True)
 class Start:
-    """What became of one start."""
+    """The outcome of one start."""
 
     way: str
     stage: str  # its last one
-    loss: float | None  # the scaled loss; None without a law
+    loss: float | None  # the scaled loss; None without a distribution on S_y
     failures: tuple[Failure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -74,21 +74,21 @@ class Start:
 
 
 def best_of(starts: Sequence[Start]) -> Start:
-    """The start whose scaled loss is lowest; without a law, the first that has not failed."""
+    """The start with the lowest scaled loss; without a distribution on S_y, the first that has not failed."""
     return min(starts, key=lambda start: len(start.failures) if start.loss is None else start.loss)
 
 
 def failures_of(starts: Sequence[Start]) -> tuple[Failure, ...]:
-    """The signs that the start which is kept has failed."""
+    """Signs of failure in the start that was kept."""
     return best_of(starts).failures if starts else ()
 
 
 @torch.no_grad()
 def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stage: str) -> Start | None:
-    """How a start has ended, by the training answers; None if it learnt from labels, or what are no symbols."""
+    """Judge a start by the training answers; None if it learnt from labels, or if its symbols are reals."""
     if not all(part.teacher.weak and part.task.space.categorical for part in parts):
         return None
-    # Each process reads some of its own examples, of every shape; what is counted is added up over all of them.
+    # Each process reads some of its own examples of every shape; the counts are summed over processes.
     read, total = [_Read(part, history) for part in parts], parts[0].total
     names = list(dict.fromkeys(symbol for each in read for symbol in each.task.space.symbols))
     counts = total(torch.stack([each.by_name(names) for each in read]).sum(0))
@@ -101,7 +101,7 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
     if all(part.task.inverse.exact for part in parts):
         examples = total(counts.new_tensor(float(sum(len(y) for each in read for _, _, y, *_ in each.batches))))
         bad, seen = float(missed.sum() / met.sum().clamp(min=1)), met >= MET
-        # Symbols that most examples show tell nothing of where readings fail.
+        # Symbols in most of the examples do not show where readings fail.
         tells = bool((met <= OFTEN * examples.to(met)).all())
         spread_evenly = tells and bad <= WRONG and bool((missed[seen] <= EVEN * bad * met[seen]).all())
         shares = dict(zip(names, used.unbind(), strict=True))
@@ -118,10 +118,9 @@ def judged(parts: Sequence[TrainedPart], history: Sequence[Json], way: str, stag
 
 
 class _Read:
-    """What the network reads in some training examples of a part, those that this process owns.
+    """The network's readings of some of this process's training examples.
 
-    ``counts`` are by symbol: how often it is read and drawn, the examples that it is read in, and those of them whose
-    answer is not explained.
+    ``counts`` by symbol: readings, draws, examples with such a reading, and unexplained ones among them.
     """
 
     def __init__(self, part: TrainedPart, history: Sequence[Json]) -> None:
@@ -151,7 +150,7 @@ class _Read:
         return self.counts.new_zeros(4, len(names)).index_add(1, place, self.counts)
 
     def sums(self, used: Mapping[Any, Tensor], spread_evenly: bool) -> Tensor:
-        """The scaled loss, −log |S_y| and the unknown sites, each added up over the examples that count."""
+        """Sums of the scaled loss, −log |S_y| and the unknown sites over the examples that count."""
         shares = torch.stack([used[symbol] for symbol in self.task.space.symbols])
         total = shares.new_zeros(3)
         for belief, known, y, weight, explained in self.batches:

@@ -4,13 +4,12 @@ Tensors are named ``part/…``: the network's, the optimiser's, what each stage 
 (``objective/STAGE/…``, and ``objective/STAGE/SHAPE/…`` for a family), the best network so far and the states of the
 random streams. Everything else is in the checkpoint's meta.
 
-Memory and streams are those of one process. Where several train, process 0 has its own in the checkpoint and each other
-one in a file of its own: row k of process r of W belongs to example r + kW. A run is resumed with as many processes. On
-another kind of device, network, optimiser and memory are restored bit for bit; the random streams begin anew, with the
-same distribution.
+Each process has its own memory and streams. Process 0 saves them in the checkpoint, every other process in a separate
+file: row k of process r of W belongs to example r + kW. A run must be resumed with the same number of processes. On
+another kind of device, network, optimiser and memory are restored bit for bit; the random streams begin anew.
 
-A digest shows that a checkpoint is whole, not that it is harmless. What would cause harm later is checked
-here: the position in the run, chains with symbols outside the space, optimiser settings that are not numbers.
+A digest shows that a checkpoint is complete, not that it is harmless. This file checks the position in the run, chains
+with symbols outside the space, and optimiser settings that are not numbers.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ State = tuple[dict[str, Tensor], Json]
 Record = Json  # of an epoch, as in ``metrics.jsonl``
 NETWORK, OPTIMIZER, MEMORY, BEST, RANDOM = "network", "optimizer", "objective", "best", "random"
 KEPT, INITIAL = "kept", "initial"
-STATE = 1  # the number of what a run remembers: 0 in softground 0.3.0. A change to it needs the next number.
-# What torch and Python raise for a state that does not fit.
+STATE = 1  # version of the saved state: 0 in softground 0.3.0. A change of its content needs the next number.
+# Errors of torch and Python for a state that does not fit.
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError)
-GROUNDED = 64  # chains that are held against the rule
+GROUNDED = 64  # chains that are checked against the rule
 
 
 def network_of(folder: RunFolder, previous: bool = False) -> dict[str, Tensor]:
-    """The network's state in a run's checkpoint, or in the one before it."""
+    """Read the network's state from a run's checkpoint, or from the one before it."""
     return part(read_checkpoint(folder, previous)[0], NETWORK)
 
 
 def chains_of(folder: RunFolder, shape: Shape = None) -> Tensor | None:
-    """The chains in a run's checkpoint, of one shape: those of its last stage that has any."""
+    """Read one shape's chains from a run's checkpoint, of the last stage with chains."""
     if not folder.has_checkpoint():
         return None
     (tensors, meta), name = read_checkpoint(folder), CHAINS if shape is None else f"{shape}/{CHAINS}"
@@ -76,7 +75,7 @@ def chains_of(folder: RunFolder, shape: Shape = None) -> Tensor | None:
 
 
 def read_checkpoint(folder: RunFolder, previous: bool = False) -> State:
-    """A checkpoint. Warns if the newest one is gone."""
+    """Read a checkpoint; warn if the newest one is gone."""
     tensors, meta = folder.load_checkpoint(previous)
     records = meta.get("records")
     if one_is_missing(folder.path) and isinstance(records, int) and len(folder.read_metrics()) > records:
@@ -89,17 +88,17 @@ def read_checkpoint(folder: RunFolder, previous: bool = False) -> State:
 
 
 def refuse_older(folder: RunFolder, meta: Mapping[str, object]) -> None:
-    """Refuse a checkpoint that remembers other things, by its ``meta``."""
+    """Refuse a checkpoint of another version of the state, by its ``meta``."""
     if meta.get("state", 0) != STATE:
         version = str(folder.read_config().get("version"))[:40]
         raise CheckpointError(
-            f"softground {version} started the run in {folder.path}, and this version cannot resume it: what a run "
-            f"remembers has changed. Resume it with softground {version}, or start a new run."
+            f"softground {version} started the run in {folder.path}, and this version cannot resume it: the saved "
+            f"state has changed. Resume it with softground {version}, or start a new run."
         )
 
 
 def parts_named(folder: RunFolder, meta: Mapping[str, object]) -> list[object]:
-    """The names of the files that processes 1, 2, … saved for a checkpoint."""
+    """The files that processes 1, 2, … saved for a checkpoint."""
     names = meta.get("parts", [])
     if not isinstance(names, list) or meta.get("world") != 1 + len(names):
         reason = f"its checkpoint names the parts {str(names)[:60]} of {str(meta.get('world'))[:20]} processes"
@@ -115,33 +114,33 @@ def saved_after(meta: Mapping[str, object]) -> str:
 
 @dataclass
 class Progress:
-    """Where a run is, and what it has found so far."""
+    """The position of a run and its results so far."""
 
     stage: int = 0
-    epoch: int = 0  # how many of the stage's epochs are done
+    epoch: int = 0  # completed epochs of the stage
     history: list[Record] = field(default_factory=list)  # one record per epoch
     digest: str = ""  # of the history
     results: dict[str, Json] = field(default_factory=dict)  # test figures after each stage
-    best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, where it is to be kept
+    best: dict[str, Tensor] = field(default_factory=dict)  # the stage's best network so far, if the stage keeps it
     best_score: float = -math.inf
-    following: int | None = None  # the stage to go on with, once this one has ended
+    following: int | None = None  # the next stage, once this one has ended
     seconds: float = 0.0  # wall-clock time before the last interruption
-    starts: list[Start] = field(default_factory=list)  # those that have ended
-    kept: dict[str, Tensor] = field(default_factory=dict)  # the network of the best one, while another goes on
-    initial: dict[str, Tensor] = field(default_factory=dict)  # weights that further starts begin with
+    starts: list[Start] = field(default_factory=list)  # completed starts
+    kept: dict[str, Tensor] = field(default_factory=dict)  # the best start's network, while another start is training
+    initial: dict[str, Tensor] = field(default_factory=dict)  # initial weights of further starts
 
     def begin_stage(self, number: int) -> None:
-        """Nothing of this stage is done yet."""
+        """Move to the beginning of this stage."""
         self.stage, self.epoch, self.best, self.best_score, self.following = number, 0, {}, -math.inf, None
 
     def add(self, record: Record) -> None:
-        """Another epoch is done."""
+        """Add a completed epoch."""
         self.history.append(record)
         self.digest = history_digest(self.digest, record)
         self.epoch += 1
 
     def waited(self, stage: Stage) -> int:
-        """Epochs in which a stage's schedule has stood still, the one that comes now included; see ``Stage.wait``."""
+        """Count the epochs in which a stage's schedule has waited, including the next one; see ``Stage.wait``."""
         if not stage.wait or not self.history or self.history[-1]["stage"] != stage.name:
             return 0
         last = self.history[-1]
@@ -156,9 +155,9 @@ class Progress:
             self.best = copied(network.state_dict())
 
     def stale(self, record: Mapping[str, object], patience: int) -> bool:
-        """Whether this epoch is the ``patience``-th of its stage, or a later one, without a better validation figure.
+        """Whether the stage had ``patience`` epochs or more without a better validation figure.
 
-        An epoch without evaluation ends nothing.
+        An epoch without evaluation never ends a stage.
         """
         scores = {r["epoch"]: validation_figure(r) for r in [*self.history, record] if r["stage"] == record["stage"]}
         known = {epoch: score for epoch, score in scores.items() if score is not None}
@@ -166,17 +165,17 @@ class Progress:
 
 
 def copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A network's state, apart from the network."""
+    """Copy a network's state."""
     return {name: value.detach().clone() for name, value in tensors.items()}
 
 
 def validation_figure(record: Mapping[str, Any]) -> float | None:
-    """An epoch's figure on the validation part: the first of the task's metrics, of which more is better."""
+    """An epoch's validation figure: the first of the task's metrics; larger is better."""
     return next((value for name, value in record.items() if name.startswith("validation_")), None)
 
 
 class Checkpoints:
-    """Saves a run at the end of an epoch, and restores it."""
+    """Save a run at the end of an epoch, and restore it."""
 
     def __init__(self, folder: RunFolder, plan: Plan, parts: Sequence[TrainedPart], streams: Streams) -> None:
         self.folder, self.parts, self.streams = folder, parts, streams
@@ -186,10 +185,10 @@ class Checkpoints:
         self._memory: dict[str, Tensor] = {}  # of this process's examples
 
     def save(self, progress: Progress, optimizer: Optimizer, seconds: float) -> None:
-        """Write a checkpoint after this many ``seconds`` of the run: every process writes its own part."""
+        """Write a checkpoint after ``seconds`` of the run; every process writes its own part."""
         optimizer_tensors: dict[str, Tensor] = {}
         optimizer_meta = encode(optimizer.state_dict(), optimizer_tensors)
-        # Finished stages too: their chains are part of what a run leaves behind.
+        # Includes finished stages, because their chains are results of the run.
         states = {
             f"{number}/{part.key}{name}": value
             for number, part in product(range(progress.stage + 1), self.parts)
@@ -224,7 +223,7 @@ class Checkpoints:
         self.fabric.barrier()
 
     def load(self, previous: bool = False) -> Progress:
-        """Restore network, streams and finished stages; the stage to go on with awaits :meth:`restore_stage`."""
+        """Restore network, streams and finished stages; :meth:`restore_stage` restores the current stage."""
         if not self.folder.has_checkpoint():
             if done := len(self.folder.read_metrics()):  # the first checkpoint comes before the first epoch
                 raise CheckpointError(
@@ -246,7 +245,7 @@ class Checkpoints:
             if following is not None and not stage < following <= len(self.stages):
                 raise ValueError(f"after stage {stage + 1} it goes on with stage {following + 1}")
             if following == len(self.stages) and meta.get(CONFIG_DIGEST) not in (None, self._config):
-                following = None  # it was finished, and is to go on: see softground.experiments.extending
+                following = None  # a finished run is extended: see softground.experiments.extending
             self.network.load_state_dict(part(tensors, NETWORK))
             self._restore_streams(part(own, RANDOM), meta)
             for number in range(stage + (following is not None)):
@@ -272,7 +271,7 @@ class Checkpoints:
         return progress
 
     def restore_stage(self, stage: Stage, optimizer: Optimizer, history: Sequence[Record]) -> None:
-        """Give a stage that has just begun what :meth:`load` read for it, if anything."""
+        """Restore a stage that has just begun, if :meth:`load` read a state for it."""
         if self._loaded is None:
             return
         (tensors, meta), self._loaded = self._loaded, None
@@ -285,7 +284,7 @@ class Checkpoints:
             optimizer.load_state_dict(state)
             lay_out_like_parameters(optimizer)
             self._restore_memory(meta["stage"], begun=True)
-            # What nothing explains is what the run found, even if a search with less time would not find it again.
+            # The saved unexplained examples count, even if a shorter search would not find them again.
             begun = {record["stage"] for record in history} | {stage.name}
             for each in self.parts:
                 each.unexplained.forget()
@@ -296,7 +295,7 @@ class Checkpoints:
             raise self._misfit(f"stage {stage.name}'s optimiser or examples", error) from error
 
     def _restore_memory(self, stage: int, begun: bool = False) -> None:
-        """Give the loop a stage's memory back; where the stage has ``begun``, it is known what that must look like."""
+        """Restore a stage's memory; if the stage has ``begun``, check its form."""
         for each in self.parts:
             held = part(self._memory, f"{stage}/{each.key}".rstrip("/"))
             memory = {name: value.to(self.fabric.device) for name, value in held.items()}
@@ -305,13 +304,13 @@ class Checkpoints:
 
     def _restore_streams(self, states: dict[str, Tensor], meta: Mapping[str, object]) -> None:
         fabric = self.fabric
-        if meta["device"] != fabric.device.type:  # streams cannot move to another kind; new ones keep the law
+        if meta["device"] != fabric.device.type:  # streams cannot move to another kind of device
             self.streams.begin(f"{meta['stage']}.{meta['epoch']} of {fabric.world_size}")
             return
         if meta["device"] == "cpu" and meta["threads"] != (now := torch.get_num_threads()):
             warnings.warn(
                 f"{self.folder.path}: the run used {meta['threads']} threads, and this process uses {now}. Sums are "
-                "then rounded differently, so the last bits may differ. For the same bits, call "
+                "then rounded differently, so the last bits may differ. For identical results, call "
                 f"torch.set_num_threads({meta['threads']}) first, or set OMP_NUM_THREADS.",
                 stacklevel=2,
             )
@@ -329,7 +328,7 @@ def _flat(parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def _check_memory(state: Mapping[str, Tensor], fresh: Mapping[str, Tensor], task: Task, y: Tensor) -> None:
-    """A memory has one row per example, like a ``fresh`` one; chains explain the answers ``y``."""
+    """Check that a memory has the form of a ``fresh`` one and that chains explain the answers ``y``."""
     for name, value in state.items():
         like, symbols = fresh.get(name, value), name == CHAINS and task.space.categorical
         fits = value.shape[:1] == y.shape[:1] and (value.shape, value.dtype) == (like.shape, like.dtype)

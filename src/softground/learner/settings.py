@@ -1,8 +1,7 @@
-"""How a learner trains: each setting once, with its type, its default, what it means and what it may be.
+"""The settings of training, each with its type, default, meaning and permitted values.
 
 Learners, recipes, run folders and the command line read these fields. A new setting is a field here, or an entry of
-:data:`softground.training.features.FEATURES` where a term carries it out; nothing else names it but the code that uses
-it.
+:data:`softground.training.features.FEATURES` if a term implements it. Only the code that uses a setting also names it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .device import PRECISIONS, Precision
 
 Mode = Literal["raise", "drop"]
 LISTED = ("batch_size", "seed", "evaluate_every", "unexplained", "clip", "accumulate")
-"""Settings that run folders hold whatever their values; later ones only where they are not at their defaults."""
+"""Settings that a run folder always holds. It holds others only if they differ from their defaults."""
 
 
 def setting(
@@ -31,7 +30,7 @@ def setting(
     least: int | None = None,
     most: float | None = None,
 ) -> Any:
-    """A field: its default, what it means, the registry or the names it takes, and its bounds where it is a number."""
+    """Make a field from its default, its meaning, its registry or permitted names, and a number's bounds."""
     return field(default=default, metadata={"help": help, "choices": choices, "least": least, "most": most})
 
 
@@ -45,37 +44,37 @@ _Features = make_dataclass(
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings(_Features):  # type: ignore[misc, valid-type]
-    """The settings of a :class:`Learner`, each an argument of it.
+    """The settings of a :class:`Learner`, which are also its keyword arguments.
 
     >>> TrainingSettings(batch_size=32).changed(seed=3).chosen()
     {'batch_size': 32, 'seed': 3}
     """
 
-    batch_size: int = setting(64, "Examples per batch, over all processes together.", least=1)
+    batch_size: int = setting(64, "Examples per batch, summed over all processes.", least=1)
     accumulate: int = setting(1, "Batches per gradient step.", least=1)
-    clip: float = setting(0.0, "The largest norm of a gradient; 0: any.")
+    clip: float = setting(0.0, "Largest norm of a gradient; 0: no limit.")
     unexplained: Mode = setting(
         "raise",
         "Examples whose answer no symbols explain: stop with an error that names them (raise), or train without "
         "them (drop).",
         ("raise", "drop"),
     )
-    evaluate_every: int = setting(1, "Epochs between evaluations on test set and validation part.", least=1)
+    evaluate_every: int = setting(1, "Epochs between evaluations on the test set and the validation part.", least=1)
     precision: Precision = setting(
-        "32-true", "What the network is trained in; on a GPU 32-true still has convolutions in TF32.", PRECISIONS
+        "32-true", "Precision of training; on a GPU, 32-true uses TF32 for convolutions.", PRECISIONS
     )
     shuffle: bool = setting(True, "Deal the examples in a new random order in every epoch.")
-    seed: int = setting(0, "Decides every draw.")
-    restarts: int = setting(0, "Further starts, each after one that has failed; the best is kept.", least=0)
+    seed: int = setting(0, "Determines every random draw.")
+    restarts: int = setting(0, "Start again after a failed start, at most this many times; keep the best.", least=0)
 
     def __post_init__(self) -> None:
         check(self)
         if not (isinstance(self.clip, int | float) and 0 <= self.clip < math.inf):
-            raise LearnerError.of({"clip": self.clip}, "expected a gradient's largest norm, or 0 for any.")
+            raise LearnerError.of({"clip": self.clip}, "expected the largest norm of a gradient, or 0 for no limit.")
         terms(self)
 
     def changed(self, **given: Any) -> TrainingSettings:
-        """These settings, with those that are ``given``; names that are no settings are refused."""
+        """Return a copy with the ``given`` settings; refuse unknown names."""
         known = [f.name for f in fields(TrainingSettings)]
         for name in given:
             if name not in known:
@@ -87,17 +86,17 @@ class TrainingSettings(_Features):  # type: ignore[misc, valid-type]
         return TrainingSettings(**{name: getattr(self, name) for name in known} | given)
 
     def chosen(self) -> Json:
-        """The settings that are not at their defaults."""
+        """Settings that differ from their defaults."""
         return {f.name: v for f in fields(TrainingSettings) if (v := getattr(self, f.name)) != f.default}
 
     def described(self) -> Json:
-        """What a run folder holds of them; the precision is that of the learner's Fabric."""
+        """Settings that a run folder holds; the precision is in the learner's Fabric."""
         listed = {name: getattr(self, name) for name in LISTED}
         return listed | {name: v for name, v in self.chosen().items() if name not in (*LISTED, "precision")}
 
 
 def check(options: Any) -> None:
-    """Refuse unknown names, and numbers out of bounds, before anything is made of them."""
+    """Refuse unknown names and numbers out of bounds."""
     for each in fields(options):
         name, value, about = each.name, getattr(options, each.name), each.metadata
         if (choices := about.get("choices")) is not None and value not in choices:
@@ -109,4 +108,4 @@ def check(options: Any) -> None:
         if (least := about.get("least")) is not None:
             if not isinstance(value, Integral) or value < least:
                 raise LearnerError.of({name: value}, f"expected a whole number, at least {least}.")
-            object.__setattr__(options, name, int(value))  # also where it is numpy's
+            object.__setattr__(options, name, int(value))  # converts numpy's numbers

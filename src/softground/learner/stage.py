@@ -1,4 +1,4 @@
-"""Stages of training: a teacher with its optimiser and its passes over the data, and the stages that most runs want."""
+"""Stages of training: a teacher, its optimiser and its epochs; and the default stages."""
 
 import inspect
 import math
@@ -20,7 +20,7 @@ from ..training.step import Teacher, Term
 from .datasets import tasks_of
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
-KEPT = ("last", "best", "validation")  # which network a stage may end with
+KEPT = ("last", "best", "validation")  # networks that a stage can end with
 LARGEST = torch.finfo(torch.float32).max
 
 
@@ -50,36 +50,36 @@ one_cycle = OneCycle
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a run: a description, which learners may share. It holds nothing of any task or data.
+    """A description of one stage of a run. Learners may share it: it holds no task and no data.
 
     Parameters
     ----------
     name
-        Shown in reports, such as ``"I"``.
+        A name for reports, such as ``"I"``.
     objective
-        What the network learns from: a :class:`~softground.training.Teacher`.
+        The :class:`~softground.training.Teacher` that the network learns from.
     epochs
         Passes over the training set that update the network.
     wait
-        Hold γ and the learning rate after a fifth of the epochs, until the network's own readings explain half of the
+        Hold γ and the learning rate after a fifth of the epochs, until the network's predictions explain half of the
         training answers, for at most this many additional passes.
     optimizer
         Makes the optimiser from the network's parameters, e.g. ``lambda p: torch.optim.SGD(p, lr=0.1)``.
     learning_rate
         Factor on the optimiser's own rate as a function of progress in 0 … 1; see :func:`one_cycle`.
     keep
-        ``"last"``, or ``"best"``: end with the network of the epoch whose predictions on the training set were most
-        often feasible (as the authors' code does; no label is looked at). ``"validation"``: with the network of the
-        evaluated epoch whose validation figure, the first one of the task's metrics, was best.
+        The epoch whose network the stage ends with. ``"last"``; ``"best"``: predictions on the training set were most
+        often feasible (the authors' code does this; it uses no label); ``"validation"``: the first of the task's
+        metrics was best on the validation part.
     patience
-        End the stage after this many epochs without a better validation figure; 0: never.
+        End the stage after this many epochs without a better validation figure; 0 disables this.
     batch_size
-        Examples per gradient step, where not the learner's.
+        Examples per gradient step, if different from the learner's.
     terms
-        Terms that take part in the step, such as :class:`~softground.training.Usage`.
+        Terms added to the loss, such as :class:`~softground.training.Usage`.
     scaled
-        Whether the teacher goes by P(z|x) over the network's usage of the symbols (:mod:`softground.training.scaled`);
-        None: as the learner chooses before training (:mod:`softground.learner.grounding`).
+        Whether the teacher divides P(z|x) by the network's usage of the symbols (:mod:`softground.training.scaled`).
+        None: the learner chooses before training (:mod:`softground.learner.grounding`).
     """
 
     name: str
@@ -96,7 +96,7 @@ class Stage:
 
     @property
     def most(self) -> int:
-        """Passes over the training set, with those that it may wait."""
+        """The largest number of passes over the training set, waiting included."""
         return self.epochs + self.wait
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class Stage:
             raise LearnerError.of(
                 {"learning_rate": rate},
                 f" for Stage {self.name}; expected a function from progress, 0 to 1, to a factor on the optimiser's "
-                "own rate, such as one_cycle() (with its brackets).",
+                "own rate, such as one_cycle() (with parentheses).",
             )
 
 
@@ -141,14 +141,14 @@ Stages = Sequence[Stage] | Callable[[Task], Sequence[Stage]] | Mapping[Shape, Se
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
-    """A setting that is a whole number."""
+    """Return a setting, checked to be a whole number."""
     if not isinstance(value, Integral) or value < least:
         raise LearnerError.of({name: value}, f"expected a whole number, at least {least}.")
     return int(value)
 
 
 def refuse_without_validation(stages: Sequence[Stage]) -> None:
-    """Refuse stages that a validation part decides about, where there is none."""
+    """Refuse stages that need a validation part."""
     for stage in stages:
         if stage.patience or stage.keep == "validation":
             raise LearnerError.of(
@@ -191,7 +191,7 @@ def stages_by_shape(task: Task | Family, stages: Stages) -> dict[Shape, list[Sta
 
 
 def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimizer:
-    """The stage's optimiser, or a message that says which stage's could not be made."""
+    """Make the stage's optimiser; an error names the stage."""
     try:
         optimizer = stage.optimizer(parameters)
     except (TypeError, ValueError) as error:
@@ -210,8 +210,7 @@ def make_optimizer(stage: Stage, parameters: Iterable[nn.Parameter]) -> Optimize
 def lay_out_like_parameters(optimizer: Optimizer) -> None:
     """Store an optimiser's state of each parameter in the parameter's own memory order.
 
-    A checkpoint holds plain rows. A fused optimiser reads parameter and state side by side, and requires the same
-    memory order.
+    A fused optimiser needs both in the same order; checkpoints hold plain rows.
     """
     for parameter, known in optimizer.state.items():
         for name, value in known.items():
@@ -233,11 +232,11 @@ def grounding_stages(
 ) -> list[Stage]:
     """Stage I with any kernel and schedule, then ``zero_epochs`` of Stage II; Adam with a one-cycle rate by default.
 
-    Stage I is scaled, and annealed where answers tell enough (:mod:`softground.learner.grounding`). A schedule that is
-    given is kept, and ``scaled=False`` is plain training at γ = 1.
+    By default, Stage I is scaled, and annealed if answers are informative enough (:mod:`softground.learner.grounding`).
+    A given schedule is kept. ``scaled=False`` trains plainly at γ = 1.
 
-    Without a kernel, it is the exact one where the task's inverse knows the law of S_y; elsewhere the learner chooses,
-    once it knows the answers (:mod:`softground.learner.open_choices`). ``terms`` are added to Stage I's loss.
+    The default kernel is exact if the task's inverse knows the distribution on S_y. Otherwise the learner chooses when
+    it knows the answers (:mod:`softground.learner.open_choices`). ``terms`` are added to Stage I's loss.
     """
     if isinstance(task, Family):
         raise LearnerError(
