@@ -1,11 +1,11 @@
 r"""A task: symbols, a rule, and how S_y is found; and a family of tasks, which one network reads.
 
-**Families.** A shape is a length, a layout, a rule: whatever gives examples a symbol space and a rule of their own.
-Every shape :math:`k` has its own space, rule and law on :math:`S_y`, all share the network's weights θ, and the loss is
+**Families.** A shape is a length, a layout or a rule: examples of different shapes have different spaces or rules.
+Every shape :math:`k` has its own space, rule and :math:`S_y`; all share the network's weights θ, and the loss is
 
 .. math:: \ell(\theta) = \frac{1}{N} \sum_k \sum_{j=1}^{N_k} \ell_k(x_j, y_j; \theta) .
 
-A batch is drawn from one shape, so nothing is ever padded, and nothing can be learnt from a padding.
+A batch is drawn from one shape, so there is no padding.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Space, default=Any)
 Metrics = Callable[[Tensor, Tensor, Tensor | None], dict[str, float]]
 Shape = Hashable
-"""Names the shape of an example, such as its number of sites; None where a task stands alone."""
+"""The shape of an example, such as its number of sites; None for a task outside a family."""
 
 
 @dataclass
 class _Way:
-    """How a task finds S_y: by one inverse until its answers have settled a choice, then by the one chosen."""
+    """A task's inverse: the first one, until :meth:`Task.settle` chooses another."""
 
     first: Inverse
-    open: bool  # whether that is the rule's own one, so that another may be chosen
+    open: bool  # whether it is the rule's default, which another may replace
     choice: Choice | None = None
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Task(Generic[S]):
-    """What is to be learnt: symbols in ``space``, tied to answers by ``constraint``. It never changes.
+    """A learning problem: symbols in ``space``, tied to answers by ``constraint``. It is immutable.
 
     Parameters
     ----------
@@ -60,21 +60,21 @@ class Task(Generic[S]):
     constraint
         The rule.
     inverse
-        How fibres are found. By default a table of the whole space where that is small, else enumeration of the
-        dropped sites; the recursion of a scan; Z3 for a rule that is a Z3 formula. A learner, which knows the answers,
-        takes what is better for them (:mod:`softground.inverses.ladder`); ``choice`` then says what and why.
+        The method for fibres. The default depends on the rule: a table of a small space, else enumeration of the
+        dropped sites; the recursion of a scan; Z3 for a Z3 formula. A learner knows the answers and may choose a better
+        one (:mod:`softground.inverses.ladder`); ``choice`` then gives it and the reason.
     metrics
-        ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes where
-        known. The default gives ``answer_accuracy`` and, where symbols are known, ``symbol_accuracy``. Values whose
-        name ends in ``_accuracy`` are shown in percent, all others as they are. At the end of a run every task has
-        F1, collapse and calibration error of symbols as well (:mod:`softground.learner.evaluation`).
+        ``metrics(predicted, feasible, symbols) -> {name: value}`` for reports; ``symbols`` are the true codes, if
+        known. The default gives ``answer_accuracy`` and, if symbols are known, ``symbol_accuracy``. Reports show values
+        whose name ends in ``_accuracy`` in percent. At the end of a run every task also has F1, collapse and
+        calibration error of symbols (:mod:`softground.learner.evaluation`).
     budget
-        What that may cost.
+        The limits for the choice of an inverse.
     nameless_symbols
-        Whether the rule leaves symbols known only up to a renaming, so that reports compare them under the best one.
+        Whether the rule determines symbols only up to a renaming; reports then use the best renaming.
     detects
-        An answer, such as ``True``, by whose probability examples that have it are to be told from the others; reports
-        then have ``answer_auroc``. It needs an exact law.
+        An answer, such as ``True``, to detect by its probability. Reports then have ``answer_auroc``. It needs an exact
+        inverse.
 
     >>> from softground import Categorical, Program
     >>> space = Categorical([range(10), range(10)])
@@ -126,17 +126,17 @@ class Task(Generic[S]):
 
     @property
     def inverse(self) -> Inverse:
-        """How S_y is found: as given, or as :meth:`settle` has chosen."""
+        """The inverse: the given one, the default, or the choice of :meth:`settle`."""
         return self._way.first if self._way.choice is None else self._way.choice.inverse
 
     @property
     def choice(self) -> Choice | None:
-        """What :meth:`settle` has chosen, and why."""
+        """The choice of :meth:`settle`, with its reason."""
         return self._way.choice
 
     @cached_property
     def answer_codes(self) -> AnswerCodes:
-        """The codes of the user's answers, where the law is asked about them."""
+        """The codes of the user's answers, for :meth:`posterior`."""
         from .layer.answer_codes import AnswerCodes
 
         return AnswerCodes(self)
@@ -146,15 +146,15 @@ class Task(Generic[S]):
     ) -> Posterior:
         """P(z|x, y) as a distribution of PyTorch, from ``logits[rows, sites, symbols]`` and the user's own answers.
 
-        Answers may be a list, a tensor, an array or a series; relations and None are fine. ``known`` symbols are as in
-        :class:`~softground.Examples`. For one input ``[sites, symbols]``, give its answer.
+        Answers may be a list, a tensor, an array or a series, and may contain relations and None. ``known`` symbols are
+        as in :class:`~softground.Examples`. For one input ``[sites, symbols]``, give its answer.
         """
         from .layer.posterior import Posterior
 
         return Posterior(self.answer_codes, logits, answers, gamma=gamma, known=known)
 
     def log_prob(self, logits: object, answers: object = None, *, known: object = None) -> Tensor:
-        """log P(y|x) of every row, differentiable; with known symbols log P(y, known|x)."""
+        """log P(y|x) of every row, differentiable; with known symbols, log P(y, known|x)."""
         return self.posterior(logits, answers, known=known).log_mass
 
     def _repr_html_(self) -> str:
@@ -162,22 +162,22 @@ class Task(Generic[S]):
 
     @property
     def open(self) -> bool:
-        """Whether the inverse was left open, so that a learner chooses it."""
+        """Whether a learner may choose the inverse."""
         return self._way.open
 
     def settle(self, y: Tensor, rung: str | None = None) -> Choice | None:
-        """Take the inverse that serves the encoded answers ``y`` best, or that of a ``rung``; None if one was given."""
+        """Choose the best inverse for the encoded answers ``y``, or that of a ``rung``; None if one was given."""
         if self._way.open:
             self._way.choice = climb(self._way.first, y, self.budget, rung)
         return self._way.choice
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Whether z ∈ S_y, by the inverse where it knows faster than the rule (a table: a single look-up)."""
+        """Whether z ∈ S_y, by the inverse, which may be faster than the rule (a table: one look-up)."""
         states, held = self._held(z)
         return self.inverse.feasible(states, y) & held
 
     def explained(self, z: Tensor, y: Tensor) -> Tensor:
-        """:meth:`feasible` for readings; where no answer is explained, one of the wrong type is an error."""
+        """:meth:`feasible` for readings. If none is feasible, an answer of the wrong type is an error."""
         fine = self.feasible(z, y)
         if len(y) and not bool(fine.any()):
             misfit = ""
@@ -193,31 +193,28 @@ class Task(Generic[S]):
         return self.constraint.admissible(states) & held
 
     def compute(self, z: Tensor) -> list[Any]:
-        """The answer that each state has, or None, for a rule that computes answers."""
+        """The answer of each state, or None, for a rule that computes answers."""
         states, held = self._held(z)
         return [a if here else None for a, here in zip(self.constraint.compute(states), held.tolist(), strict=True)]
 
     def _held(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Which readings are states of the space, and z with some state for the others: no rule ever sees those."""
+        """z, with valid states in place of readings outside the space, which rules must not see; and the valid rows."""
         held = self.space.holds(z)
         return (z * held[:, None] if self.space.mixed else z), held
 
     def reward(self, z: Tensor, y: Tensor) -> Tensor:
-        """What each z is worth to a learner that is paid for its samples, ``[batch]``; by default 1 if z ∈ S_y, else 0.
-
-        A task that knows how much of a z is right overrides this.
-        """
+        """The reward of each z in reinforcement learning, ``[batch]``: 1 if z ∈ S_y, else 0, unless overridden."""
         return self.feasible(z, y).double()
 
     def computed(self, z: Tensor) -> list[Any] | None:
-        """:meth:`compute`; no list at all where the rule only checks answers."""
+        """:meth:`compute`; None if the rule only checks answers."""
         try:
             return self.compute(z)
         except ConstraintError:
             return None
 
     def infeasible(self, y: Tensor, examples: Sequence[int], *reason: str | Setting) -> ConstraintError:
-        """The error that names these ``examples`` of a data set, whose encoded answers ``y`` nothing explains."""
+        """The error that names these ``examples`` of a data set, whose encoded answers ``y`` have no explanation."""
         for example, answer in zip(examples, y, strict=True):
             if found := self.constraint.misfit(answer):
                 return ConstraintError(
@@ -233,23 +230,23 @@ class Task(Generic[S]):
         )
 
     def contradicted(self, y: Tensor, examples: Sequence[int]) -> ConstraintError:
-        """The error for examples whose known symbols leave nothing of S_y."""
+        """The error for examples whose known symbols contradict the answer."""
         return self.infeasible(
             y,
             examples,
-            "Nothing in S_y has the known symbols. Correct the answers or the known symbols of these examples.",
+            "The known symbols contradict the answer. Correct the answers or the known symbols of these examples.",
         )
 
     def figures(self, predicted: Tensor, y: Tensor, symbols: Tensor | None) -> dict[str, float]:
-        """What predictions are worth; a task whose figures need the answers themselves overrides this."""
-        found: Any = self.metrics(predicted, self.explained(predicted, y), symbols)
-        if not isinstance(found, Mapping):
-            raise SoftgroundError(f"The task's metrics gave {found!r}; expected numbers by name, {{name: value}}.")
-        return {name: value.item() if hasattr(value, "item") else value for name, value in found.items()}
+        """The metrics of predictions; a task whose metrics need the answers themselves overrides this."""
+        values: Any = self.metrics(predicted, self.explained(predicted, y), symbols)
+        if not isinstance(values, Mapping):
+            raise SoftgroundError(f"The task's metrics gave {values!r}; expected numbers by name, {{name: value}}.")
+        return {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
 
 
 def _with_rule(inverse: Inverse, rule: Constraint) -> Inverse:
-    """The inverse, or of a listing that was made without a rule a twin that has it."""
+    """The inverse; for a listing without a rule, a copy that has this one."""
     if not isinstance(inverse, Listing) or hasattr(inverse, "constraint"):
         return inverse
     twin = copy(inverse)
@@ -258,7 +255,7 @@ def _with_rule(inverse: Inverse, rule: Constraint) -> Inverse:
 
 
 def as_task(rule: object) -> Task:
-    """A task, or a rule that knows its space as a task."""
+    """Return a task as it is, or make one of a rule with a space."""
     if isinstance(rule, Task):
         return rule
     if not isinstance(rule, Constraint) or (space := getattr(rule, "space", None)) is None:
@@ -275,7 +272,7 @@ class Family:
         A task for each shape, or a function that makes the task of a shape. The shape of an example is its number of
         sites, unless the data set says otherwise (:class:`~softground.data.Ragged`).
     shapes
-        The shapes to train on, where ``tasks`` is a function. It is called again for others, when these are to be read.
+        The shapes to train on, if ``tasks`` is a function. Other shapes call it when they are first read.
 
     >>> from softground import Categorical, Program
     >>> def total(sites):
@@ -297,7 +294,7 @@ class Family:
         self._make = None if isinstance(tasks, Mapping) else tasks
         self.tasks: dict[Any, Task] = {}
         self._others: dict[Any, Task] = {}
-        if shapes is not None and hasattr(shapes, "tolist"):  # an array or a tensor, whose entries are no plain numbers
+        if shapes is not None and hasattr(shapes, "tolist"):  # an array's or a tensor's entries are not plain numbers
             shapes = shapes.tolist()
         for shape in shapes if shapes is not None else tasks:  # type: ignore[union-attr]
             if shape in self.tasks:
@@ -334,7 +331,7 @@ class Family:
         return f"Family({self.name}: {', '.join(map(str, self.tasks))})"
 
     def _fitting(self, shape: object, task: Task) -> Task:
-        """The task, if the network that reads the first one's space can read its space too."""
+        """Return the task if one network can read its space and the first one's; else raise."""
         if not isinstance(task, Task):
             raise SoftgroundError(f"The shape {shape!r} has a {type(task).__name__}; expected a Task.")
         first = next(iter(self.tasks.values()), task).space

@@ -95,7 +95,7 @@ def test_known_symbols_against_the_answer_are_named_before_anything_is_learnt(ki
     known[5] = data.symbols[5]  # type: ignore[index]
     known[5, 0] = (known[5, 0] + 1) % 4
     with pytest.raises(
-        InfeasibleAnswer, match=r"1 example\(s\) are infeasible: 5 .*Nothing in S_y has the known symbols"
+        InfeasibleAnswer, match=r"1 example\(s\) are infeasible: 5 .*The known symbols contradict the answer"
     ) as e:
         make_learner(task).fit(Examples(data.x, data.y, known=known))
     assert e.value.examples == (5,)

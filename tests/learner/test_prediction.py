@@ -211,5 +211,5 @@ def test_known_symbols_that_contradict_an_answer_are_named(rule: Any, second: in
     space = Categorical([range(10)] * 2)
     task = Task(space, rule(lambda a, b: a + b, space))
     x = torch.zeros(2, 2, 10).double()
-    with pytest.raises(ConstraintError, match="Nothing in S_y has the known symbols"):
+    with pytest.raises(ConstraintError, match="The known symbols contradict the answer"):
         learner(task).predict(x, [5, 3], known=[[None, None], [7, second]])

@@ -5,11 +5,10 @@ An inverse returns the **fibre**
 .. math:: F(u) = \{ v : (u, v) \in S_y \},
 
 every completion v of the dropped sites up to a cap, with a flag that says whether that is all of them.
-A complete fibre is a set, the same by any method; a single completion would depend on the solver's
-choice, and a kernel that accepts a solver's favourite does not sample Q*.
+A complete fibre is a set, the same by any method. A single completion would depend on the solver's choice, and a kernel
+that accepts it would not sample Q*.
 
-What else is asked of inverses are functions here. Kinds of inverses that know a better way register it, as in
-``@pinned.register``.
+Other operations are functions here. An inverse with a better method registers it, as in ``@pinned.register``.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ from .sets import Law, Listed, Sets
 class Fibre:
     """Completions of the dropped sites for a batch of projected states.
 
-    A fibre is not complete where a solver gave up or the cap was reached: exact kernels then reject the move and count
-    it.
+    A fibre is incomplete if a solver gave up or the cap was reached. Exact kernels then reject the move and count it.
     """
 
     values: Tensor  # [batch, options, dropped] candidate completions, in lexicographic order
@@ -61,7 +59,7 @@ class Fibre:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Initial feasible states: ``z[batch, sites]``, found or not, and whether 'not' is proved."""
+    """Initial feasible states ``z[batch, sites]``, whether each was found, and whether its absence is proved."""
 
     z: Tensor
     found: Tensor
@@ -69,12 +67,12 @@ class Start:
 
 
 class Inverse(ABC):
-    """Computes fibres, and the first feasible state of each chain; most know S_y as a set, and with it Q*."""
+    """Computes fibres and the first state of each chain. Most inverses have S_y as a set, and so Q*."""
 
     space: Any
     constraint: Constraint  # the rule; a listing needs none
     exact: bool = False  # whether law() gives Q* without a search
-    _warned: bool = False  # of an answer that nothing explains
+    _warned: bool = False  # about an answer with an empty S_y
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -99,13 +97,13 @@ class Inverse(ABC):
     def set(self, y: Tensor) -> Sets:
         """S_y of each answer."""
         raise InverseError(
-            f"{self!r} cannot list S_y, and so has no law. Tables, listings and scans have one; Z3, and enumeration of "
-            "a small space, can list S_y."
+            f"{self!r} has no set S_y, and so no law. Use a table, a listing or a scan, or Z3 or the enumeration of a "
+            "small space to list S_y."
         )
 
     def law(self, target: Target[Any]) -> Law:
-        """Q* itself, for a batch."""
-        if torch.is_inference_mode_enabled():  # some of what is made is kept
+        """Q* of a batch."""
+        if torch.is_inference_mode_enabled():  # caches must not hold inference tensors
             with outside_inference():
                 return self.law(target)
         rule = getattr(self, "constraint", None)  # a listing may have none
@@ -133,7 +131,7 @@ class Inverse(ABC):
 
 
 class Solving(Inverse):
-    """An inverse that asks a solver, which takes milliseconds per fibre."""
+    """An inverse by a solver, which takes milliseconds per fibre."""
 
     solver_seconds: float = 0.0  # spent in the solver so far
 
@@ -148,49 +146,49 @@ INVERSES: Registry[Callable[..., Inverse]] = Registry("inverse")
 
 
 def solver_behind(inverse: Inverse) -> Solving | None:
-    """The inverse by a solver that this one is, or that made its lists."""
+    """The solving inverse: this one, or the one that made its lists."""
     behind = getattr(inverse, "rest", inverse)
     return behind if isinstance(behind, Solving) else None
 
 
 def cost(inverse: Inverse) -> str:
-    """What its fibres take: ``"tensor"`` code, or a ``"solver"``."""
+    """What computes its fibres: ``"tensor"`` code, or a ``"solver"``."""
     return "solver" if isinstance(inverse, Solving) else "tensor"
 
 
 @singledispatch
 def sole(inverse: Any) -> Tensor | None:
-    """The encoded answer of all states that have one, where it is the same for all, ``[1, …]``; else None."""
+    """The encoded answer ``[1, …]`` if all states with an answer share one; else None."""
     return inverse.constraint.sole()  # type: ignore[no-any-return]
 
 
 @singledispatch
 def own_kernel(inverse: object) -> Any:
-    """The kernel that suits an inverse without a law, where it needs one of its own."""
+    """The kernel that an inverse without Q* requires; None if the usual one serves."""
     return None
 
 
 @singledispatch
 def mode_by_search(inverse: object, target: Target[Any]) -> Tensor | None:
-    """The likeliest z ∈ S_y of each example, where an inverse without a law finds it; None where it cannot.
+    """The likeliest z ∈ S_y of each example, by search; None if the inverse cannot search.
 
-    A search that gives up leaves some z outside S_y in a row.
+    A search that gives up leaves a z outside S_y in its row.
     """
     return None
 
 
 def finds_mode(inverse: Inverse) -> bool:
-    """Whether :func:`most_probable` is known to find something."""
+    """Whether :func:`most_probable` has a method for this inverse."""
     return inverse.exact or mode_by_search.dispatch(type(inverse)) is not mode_by_search.dispatch(object)
 
 
 def most_probable(inverse: Inverse, target: Target[Any]) -> Tensor | None:
-    """The likeliest z ∈ S_y of each example, where this inverse can tell without trying states one by one."""
+    """The likeliest z ∈ S_y of each example; None if the inverse would have to try states one by one."""
     return inverse.law(target).mode() if inverse.exact else mode_by_search(inverse, target)
 
 
 def solutions(inverse: Inverse, y: Tensor) -> Solutions:
-    """All of S_y for each answer, where that can be listed: by its list, else as the fibre over all sites."""
+    """All of S_y for each answer: from its list, else as the fibre over all sites."""
     of = inverse.set(y)
     if isinstance(of, Listed) and not of.cubes:
         place, owner, offsets = entries(*of.which.unbind(1))
@@ -207,7 +205,7 @@ def solutions(inverse: Inverse, y: Tensor) -> Solutions:
 
 
 def start_given(inverse: Inverse, y: Tensor, seed: int, known: Tensor | None) -> Start:
-    """A first state in what known symbols leave of each S_y: codes ``known[batch, sites]``, −1 where it is unknown."""
+    """A first state of each S_y with the known symbols: codes ``known[batch, sites]``, −1 if unknown."""
     if known is None:
         return inverse.start(y, seed)
     z, found = known.clamp(min=0), torch.zeros(len(y), dtype=torch.bool, device=y.device)
@@ -223,8 +221,8 @@ def start_given(inverse: Inverse, y: Tensor, seed: int, known: Tensor | None) ->
 def pinned(inverse: Any, y: Tensor, seed: int, known: Tensor) -> Start:
     """:func:`start_given` for rows that all have a known symbol.
 
-    Where the law is known, a uniform draw from it. Otherwise one of the fibre over the known sites; an inverse that
-    searches does better to search with the known sites fixed.
+    With an exact inverse, a uniform draw. Otherwise a completion of the known sites; an inverse that searches should
+    search with the known sites fixed.
     """
     if inverse.exact:
         return drawn(inverse, inverse.space.uniform(len(y), y.device).given(known), y, seed)
@@ -245,20 +243,20 @@ def pinned(inverse: Any, y: Tensor, seed: int, known: Tensor) -> Start:
 
 
 def coded(inverse: Inverse, y: Tensor) -> Tensor:
-    """The numbers of answers as codes of the inverse's rule."""
+    """Answers' numbers as codes of the inverse's rule."""
     numbering = getattr(getattr(inverse, "constraint", None), "numbering", None)
     return y if numbering is None else numbering.marks.codes(y)
 
 
 def empty(inverse: Inverse, y: Tensor, known: Tensor | None = None) -> Tensor:
-    """Which S_y have no state with the known symbols, by the law: bool ``[rows]``."""
+    """Which S_y have no state with the known symbols: bool ``[rows]``."""
     weights = inverse.space.uniform(len(y), y.device)
     weights = weights if known is None else weights.given(known)
     return torch.isneginf(inverse.law(Target(weights, y, 1.0)).log_mass(quiet=True))
 
 
 def drawn(inverse: Inverse, weights: CategoricalBelief, y: Tensor, seed: int) -> Start:
-    """A state of each S_y that has one, drawn by ``weights`` from an inverse that knows the law."""
+    """A state of each non-empty S_y, drawn by ``weights`` from an exact inverse."""
     found = inverse.law(Target(weights, y, 1.0, checked=True)).log_mass(quiet=True) > -math.inf
     z = weights.mode()
     if bool(found.any()):
@@ -274,8 +272,8 @@ def complete(z: Tensor, dropped: Dropped, values: Tensor) -> Tensor:
 def candidates(sizes: Tensor, dropped: Tensor, options: int) -> tuple[Tensor, Tensor]:
     """All codes of the dropped sites, in lexicographic order: values ``[batch, options, d]`` and which are real.
 
-    ``sizes`` are the alphabet sizes of all sites. Examples may drop different sites, so each row counts in
-    its own mixed radix, and rows with fewer than ``options`` combinations are masked.
+    ``sizes`` are the alphabet sizes of all sites. Examples may drop different sites, so each row counts in its own
+    mixed radix, and rows with fewer than ``options`` combinations are masked.
     """
     radix = sizes[dropped]  # [batch, d]
     later = radix.flip(-1).cumprod(-1).flip(-1)  # product of this radix and those after it

@@ -3,9 +3,9 @@ r"""S_y as a set that reduces, and Q* on it: mass, marginals, entropy, mode and 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad Q^*_i(s) = \sum_{z:\, z_i = s} Q^*(z),
           \qquad w(z) = P(z|x)^{1/\gamma} = \exp \sum_i \theta_i(z_i) .
 
-A set has one operation, :math:`\log \sum_{z \in S_y} w(z)`, computed by sums over some of the terms at a time. All else
-is a slope of that number: with respect to θ_i(s) it is Q*_i(s). Where every sum on the way gives its slope to its best
-term instead of dealing it out, what arrives at the sites is the mode; where to one drawn by its share, a draw.
+A set has one operation, :math:`\log \sum_{z \in S_y} w(z)`, computed by sums over some of the terms at a time. Its
+gradient gives the rest. The slope with respect to θ_i(s) is Q*_i(s). If every sum passes its slope to its best term
+only, the slopes at the sites are the mode; if to a term drawn by its share, a draw.
 
 References: J. Goodman, Semiring parsing, CL 25 (1999); J. Eisner, Inside-outside and forward-backward algorithms are
 just backprop (2016).
@@ -32,8 +32,8 @@ from ..errors import InfeasibleAnswer, InverseError
 from ..spaces.categorical import CategoricalBelief
 from .codes import alphabets, entries, joint_scores, symbols, ways
 
-PART_ROWS = 512  # examples whose lists are worked on together: those of length-7 formulas stay in a CPU's cache
-PART_STATES = 2**22  # of lists that are worked on together
+PART_ROWS = 512  # examples at a time: the lists of this many length-7 formulas stay in a CPU's cache
+PART_STATES = 2**22  # listed states at a time
 
 How = Literal["sum", "best"] | Dice
 
@@ -41,7 +41,7 @@ How = Literal["sum", "best"] | Dice
 def reduced(x: Tensor, how: How) -> Tensor:
     """log Σ exp over the last dimension.
 
-    With slopes to one term alone it is the best one, or log Σ exp and the slope of one that is drawn by its share.
+    With ``"best"`` it is the largest term. With dice its slope goes to one term, drawn by its share.
     """
     if how == "sum":
         return x.logsumexp(-1)
@@ -50,14 +50,14 @@ def reduced(x: Tensor, how: How) -> Tensor:
 
 
 def reduced_rows(x: Tensor, owner: Tensor, offsets: Tensor, how: How) -> Tensor:
-    """:func:`reduced` for rows of different lengths, one after the other; a row of none has log 0."""
+    """:func:`reduced` for rows of different lengths, one after the other; an empty row has log 0."""
     peak = x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
     total = peak + torch.zeros_like(peak).index_add(0, owner, (x - peak.index_select(0, owner)).exp()).log()
     return total if how == "sum" else _to_one(x[chosen_rows(x, owner, offsets, how)], total.detach(), how)
 
 
 def chosen_rows(x: Tensor, owner: Tensor, offsets: Tensor, to: Literal["best"] | Dice) -> Tensor:
-    """Of each row the place of its best entry, the first of several, or of one that is drawn."""
+    """The place of each row's best entry (the first of several), or of one drawn by its share."""
     x, peak = x.detach(), x.new_full((len(offsets) - 1,), -torch.inf).scatter_reduce(0, owner, x.detach(), "amax")
     if not isinstance(to, str):
         weight = (x - peak.index_select(0, owner)).exp_()
@@ -67,33 +67,33 @@ def chosen_rows(x: Tensor, owner: Tensor, offsets: Tensor, to: Literal["best"] |
 
 
 def _to_one(taken: Tensor, total: Tensor, how: How) -> Tensor:
-    """What was taken, or all there is with the slope of what was taken."""
+    """The best term; or, for a draw, the total with the slope of the drawn term."""
     return taken if how == "best" else total + (taken - taken.detach())
 
 
 def only_where(chooses: Tensor, log_weights: Tensor) -> Tensor:
-    """Rows of log-weights, which leave the first option alone where there is nothing to choose."""
+    """Log-weights that leave only the first option in rows without a choice."""
     others = torch.arange(log_weights.shape[-1], device=chooses.device) > 0
     return torch.where(chooses[..., None], log_weights, torch.zeros_like(log_weights).masked_fill(others, -torch.inf))
 
 
 @dataclass(frozen=True, eq=False)
 class Set(ABC):
-    """S_y of every example of a batch. A kind has to say how it reduces; the rest follows from that."""
+    """S_y of every example of a batch. A subclass defines ``reduce``; the rest follows."""
 
     which: Tensor  # [rows, …] which S_y each example has
-    filled: bool = field(default=False, kw_only=True)  # each is known to have a state, so that no device is asked
+    filled: bool = field(default=False, kw_only=True)  # each is known to have a state, so the device need not check
 
     @abstractmethod
     def reduce(self, scores: Tensor, how: How) -> Tensor:
         """log Σ w(z) over S_y by finite ``scores[rows, sites, K]``: ``[rows]``, in their precision or double."""
 
     def rows(self, index: Tensor | slice) -> Self:
-        """Those of some of the examples."""
+        """The sets of some of the examples."""
         return replace(self, which=self.which[index])
 
     def together(self) -> int:
-        """How many examples are worked on together; all at once unless they need room."""
+        """How many examples to process at a time; by default all."""
         return max(1, len(self.which))
 
     def empty(self, scores: Tensor) -> Tensor:
@@ -109,17 +109,17 @@ class Set(ABC):
         return self.slopes(scores, to).argmax(-1)
 
     def slopes(self, scores: Tensor, how: How) -> Tensor:
-        """The slopes of what the set reduces to, with respect to the scores: ``[rows, sites, K]``."""
+        """The gradient of :meth:`reduce` with respect to the scores: ``[rows, sites, K]``."""
         with torch.enable_grad():
             leaf = scores.detach().requires_grad_()
             return torch.autograd.grad(self.reduce(leaf, how).sum(), leaf)[0]
 
 
-Sets = Set | Sequence[tuple[Tensor, Set]]  # of a whole batch, or of some of its rows each
+Sets = Set | Sequence[tuple[Tensor, Set]]  # of a whole batch, or several with their rows
 
 
 def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]]) -> Sets:
-    """The sets of a batch by masks that divide it, made of the answers of their rows."""
+    """The sets of a batch that masks divide: each maker gets the answers of its rows."""
     found = list[tuple[Tensor, Set]]()
     for mask, make in parts:
         if len(rows := mask.nonzero().flatten()):
@@ -129,19 +129,19 @@ def by_rows(y: Tensor, parts: Sequence[tuple[Tensor, Callable[[Tensor], Sets]]])
 
 
 def where(y: Tensor, mask: Tensor | None, make: Callable[[Tensor], Sets], other: Callable[[Tensor], Sets]) -> Sets:
-    """The sets that ``make`` makes, and in rows of the mask those of the ``other``."""
+    """The sets that ``make`` makes; in rows of the mask, those of ``other``."""
     if mask is None or not bool(mask.any()):
         return make(y)
     return by_rows(y, [(~mask, make), (mask, other)])
 
 
 class Law:
-    """Q* of a batch on a set, or on several by the rows that each has.
+    """Q* of a batch on one set, or on several with their rows.
 
-    Where an S_y is empty, all but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows.
+    If an S_y is empty, all methods but :meth:`log_mass` raise InfeasibleAnswer with the batch's rows.
     """
 
-    weights: Any  # of symbols; a law of other things has its own
+    weights: Any  # of symbols; other laws have their own kind
 
     def __init__(
         self, of: Sets, weights: CategoricalBelief, warn: Callable[[Sequence[int]], None] | None = None
@@ -155,7 +155,7 @@ class Law:
     def log_mass(self, *, quiet: bool = False) -> Tensor:
         """log Σ w(z) over S_y, differentiable in the weights, ``[batch]``.
 
-        For an empty S_y it is −∞, of which the first is warned of unless it is ``quiet``.
+        It is −∞ for an empty S_y. The first one gives a warning unless ``quiet``.
         """
         mass = self._each(lambda of, scores: of.reduce(scores, "sum"))
         empty = mass < LOG_ZERO / 2
@@ -186,22 +186,22 @@ class Law:
     def entropy(self) -> Tensor:
         r"""H[Q*] in nats, ``[batch]``, differentiable in the weights.
 
-        log w is a sum over sites, so that the marginals tell all that is needed, and S_y need not be listed:
+        log w is a sum over sites, so the marginals suffice and S_y need not be listed:
         :math:`H = \log \sum_{z \in S_y} w(z) - \sum_i \sum_s Q^*_i(s) \log w_i(s)`.
         """
         if not isinstance(self.weights, CategoricalBelief):
-            raise InverseError(f"{type(self).__name__} is no law of symbols; entropies are those of symbols.")
+            raise InverseError(f"{type(self).__name__} has no entropy. It is no law of symbols; use a task of symbols.")
         mass = self.log_mass(quiet=True)
         return mass - self.weights.marginal_log_prob(self.marginals()).to(mass.dtype)
 
     def _each(self, ask: Callable[[Set, Tensor], Tensor]) -> Tensor:
-        """What is asked of every set, part after part of the batch, in the order of the batch."""
-        if torch.is_inference_mode_enabled():  # in which there are no slopes
+        """The results of ``ask`` for every set, one part of the batch at a time, in the batch's order."""
+        if torch.is_inference_mode_enabled():  # inference mode has no gradients
             with outside_inference():
                 trainable = copy(self)
                 trainable.scores = self.scores.clone()
                 return trainable._each(ask)
-        if torch.is_autocast_enabled(self.scores.device.type):  # whose products have too few digits
+        if torch.is_autocast_enabled(self.scores.device.type):  # its products have too few digits
             with torch.autocast(self.scores.device.type, enabled=False):
                 return self._each(ask)
         found = list[Tensor]()
@@ -219,7 +219,7 @@ class Law:
         return torch.cat(found)[torch.cat([rows for rows, _ in self.of if rows is not None]).argsort()]
 
     def _refuse_empty(self) -> None:
-        """Raise where some S_y is empty, or the known symbols leave nothing of it."""
+        """Raise if some S_y is empty or the known symbols contradict it."""
         if self._filled:
             return
         pinned = self.weights.pinned
@@ -234,21 +234,21 @@ class Law:
 
 
 def refuse_empty(empty: Tensor, pinned: bool = False) -> None:
-    """Raise where some S_y is empty, or known symbols leave nothing of it."""
+    """Raise if some S_y is empty or known symbols contradict it."""
     if bool(empty.any()):
         rows = tuple(empty.nonzero().flatten().tolist())
-        why = ", or nothing in it has the known symbols: correct these or" if pinned else ": correct"
+        why = ", or the known symbols contradict it: correct these or" if pinned else ": correct"
         raise InfeasibleAnswer(f"S_y is empty for row(s) {list(rows)} of this batch{why} their answers.", examples=rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Listed(Set):
-    """States of a list, of which each example owns ``which = (first, count)``.
+    """Parts of a list of states: each example has ``which = (first, count)``.
 
-    The list is ``codes[runs, all]``, those of states, or of ``cubes``, in runs of sites (:func:`codes_of`). By default
-    the rows are *ragged*, one after the other: the least work, but their lengths must be asked of the device first.
-    With the ``longest`` they are padded to it: more work, but nothing is asked. Then each S_y must have a state, and
-    the list as many more entries at the end.
+    The list is ``codes[runs, all]`` of states, or of ``cubes``, in runs of sites (:func:`codes_of`). By default the
+    rows are *ragged*, one after the other: the least work, but the host must wait for their lengths. If ``longest`` is
+    given, rows are padded to it: more work, but no wait. Then each S_y must have a state, and the list needs as many
+    more entries at the end.
     """
 
     codes: Tensor
@@ -268,10 +268,10 @@ class Listed(Set):
         return self._looked_up(scores, how).reduced(how)
 
     def marginals(self, scores: Tensor) -> Tensor:
-        """In four fifths of the time."""
+        """Q*'s marginals, in four fifths of the time of the gradient."""
         found = self._looked_up(scores)
         parts, share, width = [], found.shares(), scores.shape[2] + self.cubes
-        # Shares are added up by run, then summed down to its sites by one product; those of any go by the site's own.
+        # Shares are added up by run, then by site with one product. A free site's share follows its own distribution.
         for own, place, run in zip(found.joint, found.places, alphabets(self._sizes), strict=True):
             if found.rows is None:
                 table = share.new_zeros(own.shape).scatter_add_(1, place, share)
@@ -285,7 +285,7 @@ class Listed(Set):
         return (dealt * (1 - free))[..., :-1] + (dealt * free).sum(-1, keepdim=True) * scores.softmax(-1)
 
     def choose(self, scores: Tensor, to: Literal["best"] | Dice) -> Tensor:
-        """In half the time. Sites of which a cube says nothing choose on their own."""
+        """The mode or a draw, in half the time of the gradient. Free sites of a cube choose independently."""
         entry = self._looked_up(scores, to if isinstance(to, str) else "sum").chosen(to)
         each = zip(self.codes, alphabets(self._sizes), strict=True)
         z = torch.cat([symbols(run, entry.device)[code[entry].long()] for code, run in each][::-1], 1)
@@ -296,9 +296,9 @@ class Listed(Set):
         return torch.where(free, own.view_as(z), z)
 
     def _looked_up(self, scores: Tensor, how: How = "sum") -> _Found:
-        """The log-weights of all that each example owns, and where they were found."""
+        """The log-weights of each example's entries, and their places."""
         each = [scores[:, site, :size] for site, size in enumerate(self.sizes)]
-        if self.cubes:  # a site's last symbol is any
+        if self.cubes:  # a site's last symbol means any symbol
             own = reduced(scores, how)
             each = [torch.cat([symbols, own[:, site, None]], 1) for site, symbols in enumerate(each)]
         (first, count), joint = self.which.unbind(1), joint_scores(each, self._sizes)
@@ -314,18 +314,18 @@ class Listed(Set):
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
-        """The sizes of the sites' alphabets, any among them in a list of cubes."""
+        """The sizes of the sites' alphabets, with the symbol for any in a list of cubes."""
         return tuple([size + 1 for size in self.sizes]) if self.cubes else self.sizes
 
 
 class _Found(NamedTuple):
-    """Log-weights ``x``, their places in ``joint`` scores, and their entries in the list, or those of padded rows."""
+    """Log-weights ``x``, their places in ``joint`` scores, and their entries in the list (padded rows: the first)."""
 
     x: Tensor
     places: list[Tensor]
     joint: list[Tensor]
     entry: Tensor
-    rows: tuple[Tensor, Tensor] | None  # ragged ones: their owners, and where each begins
+    rows: tuple[Tensor, Tensor] | None  # of ragged rows: the entries' owners, and each row's offset
 
     def reduced(self, how: How) -> Tensor:
         return reduced(self.x, how) if self.rows is None else reduced_rows(self.x, *self.rows, how)

@@ -1,8 +1,8 @@
 r"""The inverse by a table of the whole space, made once.
 
-Every state's answer is computed up front, as an id. A fibre is then **one gather**: a state's index is a
-mixed-radix number, so the completions of u sit at known places of the table, and those with id y are F(u).
-Sorted by answer, the same table lists S_y without any search, which is what the exact kernel reads.
+Every state's answer is computed up front, as an id. A fibre is then **one gather**: a state's index is a mixed-radix
+number, so the completions of u sit at known places of the table, and those with id y are F(u). The same table, sorted
+by answer, lists S_y for the exact kernel.
 
 Length-7 formulas have 419,904 states: the table takes 3.4 MB and a fraction of a second.
 """
@@ -30,13 +30,13 @@ from .enumeration import Enumeration, default_inverse
 from .sets import Listed, Sets, where
 
 CHUNK_STATES = 2**18  # evaluated at a time
-FOLDS_KEPT = 16  # fixed drop sets whose folded table is kept; one of length-7 formulas takes 1.7 MB
+FOLDS_KEPT = 16  # folded tables to keep; one of length-7 formulas takes 1.7 MB
 # A plain Python rule takes some ten microseconds per state, a vectorised one a few nanoseconds.
 TABULATE_PLAIN = 2_000_000
 TABULATE_VECTORISED = 20_000_000
 TABULATE_SECONDS = 60.0
-SAMPLE, SAMPLE_VECTORISED = 256, 2**16  # states whose time is measured
-PADDED_LIMIT = 2**26  # entries of padded rows beyond which ragged ones are used after all: 268 MB of floats
+SAMPLE, SAMPLE_VECTORISED = 256, 2**16  # states to time a rule by
+PADDED_LIMIT = 2**26  # entries above which rows are ragged, not padded: 268 MB of floats
 PADDED_CHEAP = 2**12  # entries of padded rows that cost less than the bookkeeping of ragged ones
 
 
@@ -45,13 +45,12 @@ class Columns:
     """The table on one device."""
 
     answer: Tensor  # [states] int32 id of each state's answer, −1 for none
-    # Those without an answer come first. At the end is state 0, as often as the most states of an answer, so that a
-    # window of that size fits anywhere.
+    # States without an answer come first. Copies of state 0 at the end let a window of the longest answer fit anywhere.
     states: ByAnswer
 
     @classmethod
     def of(cls, answer: Tensor, known: int, sizes: tuple[int, ...]) -> Columns:
-        """From the states' answers, of which ``known`` have ids."""
+        """Sort the states by answer; ``known`` is the number of ids."""
         order = torch.sort(answer, stable=True)
         none = int((answer == NO_ANSWER).sum())
         count = torch.bincount(order.values[none:].long(), minlength=known)
@@ -95,10 +94,10 @@ class Table(Inverse):
         if not isinstance(program, Program):
             raise InverseError(
                 f"{program!r} was given to Table; expected a Program, a function from symbols to an answer. For other "
-                "rules leave the inverse out, Task(space, rule): solutions are then listed or summed where that can be."
+                "rules leave out the inverse: Task(space, rule) lists or sums solutions if possible."
             )
         self.program = self.constraint = program
-        self._padded = _padded  # by default padded on a GPU, and where rows are short; the law is the same
+        self._padded = _padded  # by default on a GPU and for short rows; Q* is the same
         self.space: Categorical = program.space
         size = self.bytes_needed(self.space)
         if size > limit:
@@ -124,7 +123,7 @@ class Table(Inverse):
 
     @staticmethod
     def bytes_needed(space: Categorical) -> int:
-        """How large the table of a space would be."""
+        """The size of the table of a space."""
         return space.size * (4 + codes_of(torch.zeros(1, dtype=torch.long), space.sizes).nbytes)  # and the answer's id
 
     def __repr__(self) -> str:
@@ -159,9 +158,9 @@ class Table(Inverse):
         return torch.stack([self._admitted(i, y.device) for i in numbers.tolist()])[row[:, None], answer.long()]
 
     def _admitted(self, y: int, device: torch.device) -> Tensor:
-        """Which answers of the table y admits, found once, and at the end whether it admits having none.
+        """Which answers of the table y admits, and at the end whether it admits no answer; computed once.
 
-        The program may have seen answers since that no state of the table has.
+        The program may since have seen answers that no state of the table has.
         """
         if (y, device) not in self._relations:
             found, count = self.program.admitted(y), len(self._columns[torch.device("cpu")].states.offsets) - 1
@@ -193,7 +192,7 @@ class Table(Inverse):
         return Listed(states.rows(y), states.codes, states.sizes, longest=longest, filled=filled)
 
     def _stated(self, y: Tensor) -> Stated:
-        """By the answers that are admitted, or by all others and the states without one: by those of fewer states."""
+        """The states of the admitted answers, or those of the complement if they are fewer."""
         states, answers = self.columns(y.device).states, self._admitted(int(y), y.device)
         offsets = states.offsets
         count = torch.cat([offsets.diff(), offsets[:1]])  # at the end, the states without an answer, which come first
@@ -204,7 +203,7 @@ class Table(Inverse):
 
     @property
     def solvable(self) -> bool:
-        """Whether every exact answer that the program has seen has a state; asked again only when it has seen more."""
+        """Whether every exact answer that the program has seen has a state; recomputed when it has seen more."""
         known = len(self.program.answers.keys)
         if self._solvable[0] != known:
             offsets = self._columns[torch.device("cpu")].states.offsets
@@ -227,7 +226,7 @@ class Table(Inverse):
 
 
 def seconds_for(rule: Program) -> float:
-    """How long a table of a rule will take to make, by a sample of its states; half a second of them is enough."""
+    """Estimate the time to make a table, from a sample of states that takes about half a second."""
     size, spent, tried = rule.space.size, 0.0, 0
     sample = min(size, SAMPLE_VECTORISED if rule.vectorised else SAMPLE)
     states = rule.space.states(torch.randint(size, (sample,), generator=torch.Generator().manual_seed(0)))

@@ -1,7 +1,7 @@
 r"""The kernel seam: one transition that leaves Q* invariant.
 
-``step(dice, z, target) -> (z, Info)``. A chain is where it stands, nothing more; the info holds diagnostics; tuning
-parameters live in the kernel itself. A kernel works on a whole batch, one chain per example, and never looks at labels.
+``step(dice, z, target) -> (z, Info)``. A chain is its current state, the info holds diagnostics, and the kernel holds
+the tuning parameters. A kernel works on a whole batch, one chain per example, and never uses labels.
 """
 
 from __future__ import annotations
@@ -30,39 +30,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Info:
-    """What a step did, per example.
+    """Diagnostics of a step, per example.
 
-    ``marginals`` are distributions whose expectation under the chain is Q*'s marginals, ``[batch, sites, K]``; for
-    reals means, ``[batch, sites]``. The loss then uses them in place of z: the same expected gradient, less noise.
+    The expectation of ``marginals[batch, sites, K]`` under the chain is Q*'s marginals; for reals, ``[batch, sites]``
+    are means. The loss uses them in place of z: the same expected gradient, less noise.
     """
 
-    acceptance: Tensor  # share of proposals accepted; a draw from the exact law counts as accepted
+    acceptance: Tensor  # share of proposals accepted; a draw from Q* counts as accepted
     moved: Tensor  # whether z changed
-    unknown: (
-        Tensor  # whether a fibre was incomplete (a solver gave up, or the cap was reached), so that the chain stayed
-    )
+    unknown: Tensor  # whether a fibre was incomplete (a solver gave up, or the cap was reached): the chain stayed
     marginals: Tensor | None = None
 
 
 class Kernel(ABC):
     """A Markov kernel on S_y, batched over examples.
 
-    ``independent`` says whether a step does not depend on the chain's state, so that there is nothing to mix.
+    ``independent``: whether a step ignores the chain's state, so that no mixing is needed.
     """
 
     independent: ClassVar[bool] = False
 
     @property
     def walks(self) -> bool:
-        """Whether a network learns from where chains are, and not from :meth:`marginals_of`."""
+        """Whether a network learns from the chains' states, not from :meth:`marginals_of`."""
         return True
 
     def marginals_of(self, target: Target[Any]) -> Tensor:
-        """Q*'s marginals without any chain, for a kernel that knows them, as in :class:`Info`."""
-        raise LearnerError(f"{self!r} knows Q* by its chains alone; take steps.")
+        """Q*'s marginals without any chain, if the kernel knows them, as in :class:`Info`."""
+        raise LearnerError(f"{self!r} has no marginals without chains. Call step instead.")
 
     def bound(self, task: Task) -> Kernel:
-        """The same kernel for a task: with its inverse, if the kernel's is for another rule."""
+        """The kernel for a task: with the task's inverse, if its own is for another rule."""
         own = getattr(self, "inverse", None)
         rule = getattr(self, "rule", getattr(self, "constraint", getattr(own, "constraint", None)))
         if own is task.inverse or rule is None or rule is task.constraint:
@@ -83,12 +81,12 @@ class Kernel(ABC):
 
 
 KERNELS: Registry[Callable[[Walk, bool], Kernel]] = Registry("kernel")
-"""Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` says whether steps report them, where they can."""
+"""Factories ``(walk, marginals) -> Kernel`` by name; ``marginals`` asks for steps that report them."""
 
 
 @dataclass(frozen=True)
 class Projected(Kernel):
-    """A kernel that drops some sites, as ``projection`` says, and completes the others by ``inverse``."""
+    """A kernel that drops the sites of a ``projection`` and completes them by ``inverse``."""
 
     inverse: Inverse
     projection: Projection
@@ -105,21 +103,21 @@ def info(before: Tensor, after: Tensor, accepted: Tensor, unknown: Tensor, margi
 
 
 def redrawn(before: Tensor, after: Tensor, marginals: Tensor | None) -> Info:
-    """Diagnostics of a step that draws from a law itself: nothing is rejected, nothing unknown."""
+    """Diagnostics of a step that draws from Q* itself: everything is accepted."""
     accepted, unknown = (each.expand(len(after)) for each in _constants(after.device))
     return info(before, after, accepted, unknown, marginals)
 
 
 @cache
 def _constants(device: torch.device) -> tuple[Tensor, Tensor]:
-    """1 and false, made once: a GPU's recordings read them, and need not fill rows with them."""
+    """1 and false, made once, so that a GPU's recordings need not fill rows with them."""
     return torch.ones((), device=device), torch.zeros((), dtype=torch.bool, device=device)
 
 
 def metropolis(
     dice: Dice, z: Tensor, proposal: Tensor, log_ratio: Tensor, possible: Tensor, unknown: Tensor
 ) -> tuple[Tensor, Info]:
-    """Accept proposals that are possible with probability min(1, exp(log_ratio)); the other chains stay."""
+    """Accept possible proposals with probability min(1, exp(log_ratio)); the other chains stay."""
     accepted = dice.accept(log_ratio.masked_fill(~possible, -torch.inf))
     after = torch.where(accepted[:, None], proposal, z)
     return after, info(z, after, accepted, unknown)
@@ -133,19 +131,19 @@ def fibre_weights(target: Target[CategoricalBelief], dropped: Dropped, fibre: Fi
 
 
 def possible(target: Target[Any], dropped: Dropped, fibre: Fibre) -> Fibre:
-    """The completions of positive weight: those that known symbols leave. Reals have no known symbols."""
+    """The completions that agree with the known symbols. Reals have no known symbols."""
     if not isinstance(target.weights, CategoricalBelief):
         return fibre
     return replace(fibre, mask=fibre_weights(target, dropped, fibre) > -torch.inf)
 
 
 def pick(values: Tensor, option: Tensor) -> Tensor:
-    """The chosen one of each example's completions ``values[batch, options, dropped]``: ``[batch, dropped]``."""
+    """The chosen completion of each example, from ``values[batch, options, dropped]``: ``[batch, dropped]``."""
     return values.gather(1, option[:, None, None].expand(-1, 1, values.shape[2])).squeeze(1)
 
 
 def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: Tensor, width: int) -> Tensor:
-    """Marginals that know the dropped sites' law given the kept ones: ``[batch, sites, K]``.
+    """Conditional marginals given the kept sites: ``[batch, sites, K]``.
 
     Kept sites are one-hot at z; dropped sites carry the normalised ``weights[batch, options]`` of the fibre.
     """
@@ -153,10 +151,10 @@ def conditional_marginals(z: Tensor, dropped: Dropped, values: Tensor, weights: 
 
 
 def redraw_marginals(marginals: Tensor, dropped: Dropped, values: Tensor, weights: Tensor) -> Tensor:
-    """``marginals[batch, sites, K]``, with the law of the completions at dropped sites."""
+    """Replace ``marginals[batch, sites, K]`` at dropped sites by those of the completions."""
     at = dropped.sites[:, :, None].expand(-1, -1, marginals.shape[2])
-    law = weights.new_zeros(at.shape).scatter_add(2, values.mT, weights[:, None].expand_as(values.mT))
-    return marginals.scatter(1, at, law)
+    shares = weights.new_zeros(at.shape).scatter_add(2, values.mT, weights[:, None].expand_as(values.mT))
+    return marginals.scatter(1, at, shares)
 
 
 def redraw(
@@ -169,10 +167,10 @@ def redraw(
     prior: Tensor | float,
     with_marginals: bool,
 ) -> tuple[Tensor, Info]:
-    """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional law on the fibre kept.
+    """Accept u′ with ratio exp(prior) · W(u′)/W(u), then draw v from its conditional distribution on the fibre.
 
-    The second half of the collapsed and guided kernels, which differ only in how u′ is proposed. A chain
-    whose own fibre is incomplete stays where it is: its conditional law is not known.
+    The second half of the collapsed and guided kernels, which differ only in how u′ is proposed. A chain whose own
+    fibre is incomplete stays: its conditional distribution is unknown.
     """
     here, there = (fibre_weights(target, dropped, fibre) for fibre in fibres)
     known = fibres[0].complete & fibres[1].complete

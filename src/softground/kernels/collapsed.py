@@ -5,8 +5,8 @@ With w(z) = P(z|x)^{1/γ} = w(u) w(v), the marginal of Q* on Ω is
 .. math:: Q^*(u) \propto w(u) \, W(u), \qquad W(u) = \sum_{v \in F(u)} w(v) .
 
 Proposal: change one component of u (symmetric). Acceptance ratio w(u′)W(u′) / w(u)W(u): Metropolis on Ω. Then v is
-drawn from its conditional law w(v)/W(u), **also when the move was rejected** (a Gibbs step), so a chain never idles
-while its fibre holds more than one completion.
+drawn from its conditional distribution w(v)/W(u), **also when the move was rejected** (a Gibbs step), so a chain keeps
+moving while its fibre has more than one completion.
 
 Reference: J. S. Liu, The collapsed Gibbs sampler, JASA 89 (1994).
 """
@@ -27,7 +27,7 @@ from .base import KERNELS, Info, Kernel, Projected, redraw
 class Collapsed(Projected):
     """Target Q*; invariance holds (it is Metropolis on Ω followed by Gibbs on the dropped sites).
 
-    ``marginals`` says whether steps report the dropped sites' conditional law, for a loss with less noise.
+    ``marginals``: whether steps report the dropped sites' conditional distribution, for a loss with less noise.
     """
 
     move: Move

@@ -1,4 +1,4 @@
-"""Kernels one after the other, and the kernel of a task that names none."""
+"""Compositions of kernels, and the default kernel."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Composed(Kernel):
 
 @KERNELS.register("auto")
 def _by_name(walk: Walk, marginals: bool) -> Kernel:
-    """Of a walk alone; a recipe leaves it open where chains must walk, and the learner tries projections."""
+    """The default for a walk without a task; a recipe lets the learner try projections instead."""
     return default_kernel(walk.inverse, walk.space)
 
 
 def default_kernel(inverse: Inverse, space: Space) -> Kernel:
-    """The kernel that needs the fewest steps: the exact one, or one that the inverse names.
+    """The kernel that needs the fewest steps: the exact one, else the inverse's own, else the guided one.
 
-    The network's own proposals, with random pairs dropped, serve any rule on symbols.
+    The guided kernel, with random pairs dropped, serves any rule on symbols.
     """
     kernel = Exact(inverse) if inverse.exact else own_kernel(inverse)
     if kernel is not None:

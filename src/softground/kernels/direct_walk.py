@@ -4,8 +4,8 @@ Proposal: a symmetric move z → z′ that keeps the rule. Acceptance ratio
 
 .. math:: \tau = \left( P_\theta(z'|x) / P_\theta(z|x) \right)^{1/\gamma} .
 
-Plain Metropolis, so Q* is invariant; but such moves seldom connect S_y. The paper's crude MCMC for Sudoku switches two
-digits over the whole board and reaches the 24 relabellings of its first board, of 288 boards.
+This is plain Metropolis, so Q* is invariant, but such moves seldom connect S_y. The paper's crude MCMC for Sudoku
+switches two digits over the whole board and reaches 24 of the 288 boards, the relabellings of the first.
 
 Reference: N. Metropolis et al., J. Chem. Phys. 21 (1953); Z. Li et al., ICLR 2023, Section 5.2 ('MCMC').
 """
@@ -27,7 +27,8 @@ from .base import Info, Kernel, metropolis
 class DirectWalk(Kernel):
     """Target Q*; detailed balance holds. Reaches only what its moves connect.
 
-    The move is on whole states. With a ``constraint``, proposals outside S_y are rejected; without, there are none.
+    The move changes whole states. With a ``constraint``, proposals outside S_y are rejected; without one, the move must
+    stay in S_y.
     """
 
     move: Move

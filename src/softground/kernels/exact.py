@@ -1,10 +1,10 @@
-r"""Independent draws from Q* itself, where the inverse knows its law. Exact, and no chain is needed.
+r"""Independent draws from Q*, with an exact inverse. No chain is needed.
 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z'), \qquad w(z) = P(z|x)^{1/\gamma} .
 
-A table or a listing costs a look-up or two per solution, a scan one pass over its sites. The site-wise marginals
-Q*_i(s) come from the same weights: with them the loss −Σ_i Σ_s Q*_i(s) log P_i(s|x) has the exact gradient, at γ = 1
-that of the semantic loss (Proposition 2), with no sampling noise at all.
+A table or a listing costs one or two look-ups per solution, a scan one pass over its sites. The site-wise marginals
+Q*_i(s) come from the same weights. With them the loss −Σ_i Σ_s Q*_i(s) log P_i(s|x) has the exact gradient, without
+sampling noise; at γ = 1 it is that of the semantic loss (Proposition 2).
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from .base import KERNELS, Info, Kernel, redrawn
 class Exact(Kernel):
     """Target Q*; each step is an independent draw from it, whatever the chain's state.
 
-    The inverse knows Q* (:meth:`~softground.inverses.Inverse.law`): a table, a listing, a scan. A network learns from
-    Q*'s marginals by default, which cost little and remove the sampling noise; it then needs no draws, and no chains.
+    The inverse is a table, a listing or a scan (:meth:`~softground.inverses.Inverse.law`). By default a network learns
+    from Q*'s marginals, which cost little and remove the sampling noise; it then needs neither draws nor chains.
     """
 
     independent = True
@@ -46,7 +46,7 @@ class Exact(Kernel):
 
 
 def exact_kernel(inverse: Inverse, marginals: bool) -> Kernel:
-    """The exact kernel, where the inverse knows Q*."""
+    """The exact kernel; refuses an inverse without Q*."""
     if not inverse.exact:
         raise LearnerError(
             "The exact kernel needs an inverse that knows all of S_y, such as a table, a listing or a scan; the "

@@ -1,12 +1,12 @@
 r"""Let the network itself propose all of u. Exact for Q*.
 
-Proposal: every kept site afresh from the network, u′ ~ ∏ P(u_i|x)^{1/γ}, independent of where the chain is. The
+Proposal: every kept site afresh from the network, u′ ~ ∏ P(u_i|x)^{1/γ}, independent of the chain's state. The
 proposal's density cancels w(u), and with W(u) = Σ_{v ∈ F(u)} P(v|x)^{1/γ} the acceptance ratio is
 
 .. math:: \tau = W(u') / W(u) .
 
-v is then drawn from its conditional law, also on rejection. An independence sampler: it jumps across the
-space in one step, which frees chains that single-site walks leave frozen as γ falls.
+v is then drawn from its conditional distribution, also on rejection. This independence sampler jumps across the space
+in one step, so it moves chains that single-site walks leave frozen as γ falls.
 
 Reference: L. Tierney, Markov chains for exploring posterior distributions, Ann. Statist. 22 (1994).
 """
@@ -27,7 +27,7 @@ from .base import KERNELS, Info, Kernel, Projected, redraw
 class Guided(Projected):
     """Target Q*; invariance holds (an independence sampler on Ω followed by Gibbs on the dropped sites).
 
-    ``marginals`` says whether steps report the dropped sites' conditional law, for a loss with less noise.
+    ``marginals``: whether steps report the dropped sites' conditional distribution, for a loss with less noise.
     """
 
     marginals: bool = False

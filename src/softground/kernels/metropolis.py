@@ -5,10 +5,10 @@ Change one component of u = Π(z), let the solver complete it to z′, accept wi
 .. math:: \tau = \left( P_\theta(z'|x) / P_\theta(z|x) \right)^{1/\gamma} .
 
 **Not exact for Q\***: the solver's choice among |F(u′)| completions is a proposal that τ does not correct for.
-With a completion at random its stationary law is ∝ P(z|x)^{1/γ} / |F(Π(z))| when the walk is irreducible; with
-a solver that always answers the same, parts of S_y are never reached. The paper concedes it: a bias 'is introduced due
+With a random completion its stationary distribution is ∝ P(z|x)^{1/γ} / |F(Π(z))| if the walk is irreducible; with a
+solver that always gives the same one, parts of S_y are never reached. The paper concedes that a bias 'is introduced due
 to: 1) the approximate sampling of Metropolis algorithm; 2) the inverse projection implemented by the SMT solver', and
-'none of these methods can fully avoid the bias'. The other kernels of this package mend the second kind.
+'none of these methods can fully avoid the bias'. The other kernels of this package remove the second bias.
 
 Reference: Z. Li et al., ICLR 2023, Algorithm 1 and Section 4.
 """
@@ -29,10 +29,10 @@ from .base import KERNELS, Info, Kernel, Projected, metropolis, pick, possible
 
 @dataclass(frozen=True)
 class Metropolis(Projected):
-    """The paper's walk: target Q* in intent, biased by the solver's choice in fact.
+    """The paper's walk: it aims at Q*, but the solver's choice biases it.
 
-    ``completion`` says which completion stands for the solver's answer: ``"any"`` at random (a solver's models vary
-    from query to query), or always the ``"first"``.
+    ``completion`` stands for the solver's answer: ``"any"`` at random (a solver's models vary from query to query), or
+    always the ``"first"``.
     """
 
     move: Move

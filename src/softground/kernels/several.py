@@ -1,7 +1,7 @@
 r"""Let the network propose all of u several times at once, and keep one of the candidates. Exact for Q*.
 
 As in :mod:`.guided` every kept site comes afresh from the network, but M times: :math:`u_1, …, u_M \sim \prod
-P(u_i|x)^{1/\gamma}`, beside :math:`u_0`, where the chain is. Since a proposal's density cancels w(u), one is drawn by
+P(u_i|x)^{1/\gamma}`, beside the chain's own :math:`u_0`. Since a proposal's density cancels w(u), one is drawn by
 
 .. math:: W(u_k) = \sum_{v \in F(u_k)} P(v|x)^{1/\gamma}, \qquad k = 0, …, M,
 
@@ -9,8 +9,8 @@ and v from its conditional law there: iterated sampling importance resampling. G
 could have been the chain's own, with a probability in proportion to W; drawing one afresh is a Gibbs step. Where the
 candidates' fibres are mostly empty, M tries in one batch cost a GPU little more than one.
 
-Half of the steps, drawn by a coin that does not look at the state, propose only the sites near the dropped ones and
-keep the others: the same step for Q* given those. Among many sites, few proposals of all of them can be completed.
+Half of the steps, chosen by a coin that ignores the state, propose only the sites near the dropped ones and keep the
+others: the same step for Q* given those. With many sites, few proposals of all of them can be completed.
 
 Reference: C. Andrieu, A. Doucet, R. Holenstein, Particle Markov chain Monte Carlo methods, JRSS B 72 (2010); H.
 Tjelmeland, Using all Metropolis–Hastings proposals to estimate mean values, NTNU Statistics 4/2004.
@@ -31,17 +31,16 @@ from ..target import Target
 from .base import KERNELS, Info, Kernel, Projected, fibre_weights, info, pick, redraw_marginals
 
 FIXED_POINT = 2**52
-STAY = 2**22  # completions of all candidates of a batch, up to which a GPU leaves them where they are
+STAY = 2**22  # completions of all candidates of a batch, up to which a GPU does not pack them
 
 
 @dataclass(frozen=True)
 class Several(Projected):
     """Target Q*; invariance holds, and detailed balance for each set of dropped sites.
 
-    ``tries`` is M. ``reach`` says how far from the dropped sites the nearby steps propose; 0: there are none.
-
-    ``marginals`` says whether steps report the mean over all candidates and completions, for a loss with less noise.
-    Where the chain's own fibre is incomplete it stays; other incomplete fibres count as empty.
+    ``tries`` is M; ``reach`` the distance from the dropped sites within which nearby steps propose, 0 for none such;
+    ``marginals`` whether steps report the mean over all candidates and completions, for a loss with less noise. A chain
+    whose own fibre is incomplete stays; other incomplete fibres count as empty.
     """
 
     tries: int = 8
@@ -75,17 +74,17 @@ class Several(Projected):
         marginals = None
         if self.marginals:
             # Whole numbers add up to the same in any order, on a GPU too.
-            law = (weights.double().softmax(-1) * FIXED_POINT).long()
-            share = law.new_zeros(len(z), each).scatter_add(1, candidate, law)
-            marginals = law.new_zeros(scores.shape).scatter_add(2, states.mT, share[:, None].expand_as(states.mT))
-            marginals = redraw_marginals(marginals, dropped, values, law).double() / FIXED_POINT
+            whole_shares = (weights.double().softmax(-1) * FIXED_POINT).long()
+            share = whole_shares.new_zeros(len(z), each).scatter_add(1, candidate, whole_shares)
+            marginals = share.new_zeros(scores.shape).scatter_add(2, states.mT, share[:, None].expand_as(states.mT))
+            marginals = redraw_marginals(marginals, dropped, values, whole_shares).double() / FIXED_POINT
             marginals = torch.where(held[..., None], one_hot(z, scores.shape[2]), marginals).to(scores.dtype)
         return after, info(z, after, (taken > 0) & ~held[:, 0], ~whole.all(1), marginals)
 
     def _places(self, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Where each row of ``mask`` is true, side by side, and how far that goes: most candidates have no completion.
+        """Pack the true places of each row of ``mask``; return them and which are real. Most candidates have none.
 
-        On a GPU everything stays in its place, unless that is too much: to ask how many there are takes it longer.
+        A GPU packs only large batches: asking for the number of places takes it longer than the extra work.
         """
         if mask.is_cuda and mask.numel() <= STAY:
             return torch.arange(mask.shape[1], device=mask.device).expand(mask.shape), mask
@@ -95,7 +94,7 @@ class Several(Projected):
         return packed, torch.arange(packed.shape[1], device=row.device) < count[:, None]
 
     def _proposed(self, dice: Dice, dropped: Dropped, sites: int) -> Tensor:
-        """All sites, or those within reach of the dropped ones, by the toss of a coin: ``[batch, sites]``."""
+        """All sites, or those within reach of the dropped ones, by a fair coin: ``[batch, sites]``."""
         place = torch.arange(sites, device=dropped.sites.device)
         low, high = dropped.sites.amin(1, keepdim=True), dropped.sites.amax(1, keepdim=True)
         coin = dice.categorical(torch.zeros(len(low), 2, device=low.device))[:, None]
