@@ -1,13 +1,13 @@
-r"""Every random choice a kernel makes goes through a :class:`Dice`.
+r"""Dice: the source of every random choice of a kernel.
 
-Kernels never touch a generator. They ask for one of three choices, one row per example, and say with what
-probabilities; kernels on reals ask for a uniform number and invert a distribution. :class:`Sampler` draws from a seeded
-generator. The tests use other dice that walk through **all** outcomes and add up their probabilities: the transition
-matrix that is checked against Q* comes from the code that runs in training, to machine precision.
+Kernels never touch a generator. They request one of three choices with its probabilities, one row per example; kernels
+on reals request a uniform number and invert a distribution. :class:`Sampler` draws from a seeded generator. The tests
+use other dice that enumerate **all** outcomes and add up their probabilities. So the transition matrix that they
+compare with Q* comes from the code that runs in training, to machine precision.
 
-One seed decides everything: each purpose has its own random stream (:func:`stream`, :class:`Streams`). torch has global
-generators, which all threads of a process share. They are used to draw initial weights, and during a fit by layers and
-data sets of the user's own. Afterwards they are put back as they were.
+One seed determines a run: each purpose has its own random stream (:func:`stream`, :class:`Streams`). All threads of a
+process share torch's global generators, which draw initial weights and serve the user's layers and data sets during a
+fit. Afterwards their state is restored.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-UNIT = 2.0**-40  # what probabilities are rounded to
-WIDE, STRETCH = 1024, 64  # rows of this many options are drawn from in stretches
+UNIT = 2.0**-40  # the resolution of probabilities
+WIDE, STRETCH = 1024, 64  # options from which a row is drawn in stretches, and their length
 
 _LOCK = threading.RLock()
-_lent = ExitStack()  # puts the generators back when the last fit ends
+_lent = ExitStack()  # restores the generators when the last fit ends
 _fits = 0
 
 
@@ -43,7 +43,7 @@ class Dice(Protocol):
         """True with probability min(1, exp(log_ratio)), per row."""
 
     def uniform(self, rows: int) -> Tensor:
-        """Numbers uniform on [0, 1) in double precision: ``[rows]``. Only kernels on reals ask for these."""
+        """Numbers uniform on [0, 1) in double precision: ``[rows]``. Only kernels on reals use these."""
 
 
 def any_of(dice: Dice, usable: Tensor) -> Tensor:
@@ -101,22 +101,22 @@ class Sampler:
         return self.generator.get_state()
 
     def renew(self, state: Tensor) -> None:
-        """:meth:`restore` with a new generator, where a failed recording has spoilt the old one."""
+        """:meth:`restore` with a new generator, because a failed recording has spoilt the old one."""
         self.generator = torch.Generator(device=self.generator.device)
         self.restore(state)
 
     def restore(self, state: Tensor) -> None:
         """Continue exactly where :meth:`state` was taken."""
-        self.generator.set_state(state.cpu().clone())  # a view into a larger tensor would not do
+        self.generator.set_state(state.cpu().clone())  # a generator refuses a view
 
 
 def _in_stretches(weights: Tensor) -> bool:
-    """Whether to do so: a GPU adds a long row up much faster than it accumulates it, a CPU does not."""
+    """Whether to draw in stretches: for long rows a sum is much faster than a prefix sum on a GPU, not on a CPU."""
     return weights.is_cuda and weights.shape[1] >= WIDE
 
 
 def _first_above(cumulative: Tensor, level: Tensor) -> Tensor:
-    """Each row's first option above the level: strictly, so that one of weight zero is never chosen, not at level 0."""
+    """Each row's first option strictly above the level, so that one of weight zero is never chosen."""
     return torch.searchsorted(cumulative, level, right=True).squeeze(-1)
 
 
@@ -159,7 +159,7 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextmanager
 def borrowed() -> Iterator[None]:
-    """A fit uses torch's generators; they are put back when the last of several fits in threads ends."""
+    """Let a fit use torch's generators; restore them when the last of several fits in threads ends."""
     global _fits
     with _LOCK:
         if not _fits:
@@ -190,8 +190,8 @@ def _put_back() -> AbstractContextManager[None]:
 class Streams:
     """Dice for the kernels, the order of the examples, their distortion, and the network's random layers.
 
-    Layers and data sets of the user's own draw from torch's global generators, which all threads share. A fit borrows
-    them (:func:`borrowed`), and their state belongs to the streams too.
+    The user's layers and data sets draw from torch's global generators, which all threads share. A fit borrows them
+    (:func:`borrowed`), and :meth:`states` includes theirs.
     """
 
     def __init__(self, seed: int, rank: int, device: torch.device) -> None:
@@ -210,11 +210,11 @@ class Streams:
         reseed(seeds["network"])
 
     def renew(self, distortion: Tensor, chance: Tensor) -> None:
-        """New generators in place of two that a failed recording has spoilt, which stood at these places."""
+        """Replace two generators that a failed recording has spoilt; the arguments are their states."""
         self.distortion, self.chance = (torch.Generator(self.device).set_state(at) for at in (distortion, chance))
 
     def states(self) -> dict[str, Tensor]:
-        """Where every stream is."""
+        """The state of every stream."""
         states = {name: generator.get_state() for name, generator in self._generators().items()}
         states["torch"] = torch.get_rng_state()
         if self.device.type == "cuda":
@@ -222,7 +222,7 @@ class Streams:
         return states
 
     def restore(self, states: Mapping[str, Tensor]) -> None:
-        """Go on from :meth:`states`."""
+        """Continue from :meth:`states`."""
         for name, generator in self._generators().items():
             generator.set_state(states[name])
         torch.set_rng_state(states["torch"])
@@ -230,5 +230,5 @@ class Streams:
             torch.cuda.set_rng_state(states["cuda"], self.device)
 
     def _generators(self) -> dict[str, torch.Generator]:
-        """The library's own streams by name. Not stored, because dice may get a new generator."""
+        """The library's own streams by name. Not stored, because a generator may be replaced."""
         return {"dice": self.dice.generator, "order": self.order, "augment": self.distortion, "network": self.chance}

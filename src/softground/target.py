@@ -1,11 +1,11 @@
-r"""The softened grounding: the Boltzmann law a chain samples (eq. 5 of the paper).
+r"""The softened grounding: the Boltzmann distribution that a chain samples (eq. 5 of the paper).
 
 For an input x with answer y and temperature γ,
 
 .. math:: Q^*(z) = \frac{P_\theta(z|x)^{1/\gamma}}{\sum_{z' \in S_y} P_\theta(z'|x)^{1/\gamma}}, \qquad z \in S_y .
 
-γ = 1 is the posterior of z given y (the semantic loss's weights), γ → ∞ the uniform law on S_y, γ → 0 the
-single most probable feasible z. The energy is the **sum** over sites of −log P(z_i|x).
+γ = 1 is the posterior of z given y (the semantic loss's weights), γ → ∞ the uniform distribution on
+S_y, γ → 0 the single most probable feasible z. The energy is the **sum** over sites of −log P(z_i|x).
 
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023.
 """
@@ -25,12 +25,12 @@ B = TypeVar("B", bound=Belief)
 
 @dataclass(frozen=True, eq=False)
 class Target(Generic[B]):
-    """Q* for a batch: tempered weights P(z|x)^{1/γ}, and encoded answers y that pick out S_y."""
+    """Q* for a batch: tempered weights P(z|x)^{1/γ}, and encoded answers y that select S_y."""
 
     weights: B
     answers: Tensor
     gamma: float
-    checked: bool = False  # whether the answers are known to be codes of the rule, in training plain numbers
+    checked: bool = False  # whether the answers are known to be codes of the rule (plain numbers in training)
 
     def __post_init__(self) -> None:
         if self.gamma != 1 and getattr(self.weights, "gamma", None) == 1:

@@ -85,7 +85,7 @@ def test_what_is_not_known_and_what_is_fixed() -> None:
         (lambda: [sg.Sum([0, 6])], "Sum of the sites 0, 6 .* sites 0 … 5"),
         (lambda: [sg.AllDifferent([1, 1])], "AllDifferent of the sites 1, 1 .* each once"),
         (lambda: [sg.AllDifferent(range(5))], "5 sites cannot all differ"),
-        (lambda: [sg.Sum([0, 5])], "'x'; only whole numbers"),
+        (lambda: [sg.Sum([0, 5])], "'x'; expected whole numbers"),
         (lambda: [sg.Sum([0]), sg.Sum([1], answer=lambda y: y)], "in each of them, or in none"),
     ],
 )
@@ -111,8 +111,16 @@ def test_symbols_that_no_site_shows(piece: Any) -> None:
         ([sg.Sum([0]), sg.Sum([1])], 3, "expected 2 entries"),
         ([sg.Sum([0]), sg.Sum([1])], sg.OneOf(1, 2), "expected 2 entries"),
         ([sg.Sum([0]), sg.Sum([1])], (1, 0.5), "Example 1: Sum of the sites 1: .*is a float"),
-        ([sg.Sum([0], answer=lambda y: y[2])], (1, 2), "lacks what the Sum of the sites 0 reads .*IndexError"),
-        ([sg.Sum([0], answer=lambda y: y)], sg.Not(3), "others read what concerns them; expected an answer, or None"),
+        (
+            [sg.Sum([0], answer=lambda y: y[2])],
+            (1, 2),
+            "does not suit the answer= of the Sum of the sites 0: IndexError",
+        ),
+        (
+            [sg.Sum([0], answer=lambda y: y)],
+            sg.Not(3),
+            "computes its own part of the answer; expected an answer, or None",
+        ),
         ([sg.AllDifferent([0, 1])], 3, "give True"),
     ],
 )

@@ -1,12 +1,12 @@
 r"""Answers by number, so that a batch of them is a tensor.
 
 An answer y is exact (:mod:`.exact`), unknown, or a relation (:mod:`.relations`), which stands for a set of exact ones.
-Exact answers are 0, 1, 2, … in the order in which they were first seen, and relations :data:`RELATIONS` and above. A
-negative number is a complement: ~c, that is −1 − c, stands for all states that c does not explain. The first relation
-is 'none of all', which explains nothing; its complement is the unknown answer, which explains everything.
+Exact answers get 0, 1, 2, … in the order of first use; relations get :data:`RELATIONS` and above. A negative number is
+a complement: ~c, that is −1 − c, stands for all states outside S_c. The first relation has an empty S_y; its complement
+is the unknown answer, which admits every state.
 
-Another process, or a copy of the rule that has seen other answers, may give the same answer another number. Such a
-tensor of :class:`Codes` therefore carries the mark of the rule that made it, and cannot be taken for answers.
+Another process, or a copy of the rule that has seen other answers, may give an answer another number. A tensor of
+:class:`Codes` therefore carries the mark of the rule that made it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .exact import exact
 from .relations import Not, OneOf, Relation, kinds_of, pattern
 
 INTERNING = threading.RLock()
-"""Held while a rule learns of new answers, whose numbers depend on their order. One for all: locks cannot be copied."""
+"""The lock for numbering new answers, whose numbers depend on their order. Rules share it: locks cannot be copied."""
 RELATIONS = 2**32
 NOTHING, EVERYTHING = RELATIONS, ~RELATIONS
 
@@ -35,7 +35,7 @@ Mark = tuple[int, int]
 
 
 class Codes(Tensor):
-    """A tensor of codes. Rows of it, copies of it and several of them together are codes; all else is a plain tensor.
+    """A tensor of codes. Its rows, copies and concatenations are codes; all other results are plain tensors.
 
     >>> codes = Marks().codes(torch.tensor([0, 1, 1]))
     >>> type(codes[1:]).__name__, type(torch.stack([codes[0], codes[2]])).__name__, type(codes + 1).__name__
@@ -76,14 +76,14 @@ def _marked(y: Tensor, mark: Mark) -> Tensor:
 
 
 class Marks:
-    """The marks of the codes that a rule understands, and its own mark, a new one in each process and after a copy."""
+    """The marks of the codes that a rule accepts, and its own mark, new in each process and after a copy."""
 
     def __init__(self) -> None:
         self._known: list[Mark] = []
         self._own: Mark | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy understands the codes made so far; from here on each goes its own way."""
+        """A copy accepts the codes made so far; later ones belong to one rule only."""
         self._own = None
         return {"_known": list(self._known), "_own": None}
 
@@ -95,7 +95,7 @@ class Marks:
         return _marked(y, self._own)
 
     def check(self, y: Tensor) -> Tensor:
-        """Codes as a plain tensor; what is not a code of this rule is refused."""
+        """Return codes as a plain tensor; refuse anything but codes of this rule."""
         if not isinstance(y, Codes):
             given = f"a {y.dtype} tensor" if isinstance(y, Tensor) else f"a {type(y).__name__}"
             raise ConstraintError(
@@ -125,18 +125,15 @@ class Interned:
         self.ids: dict[Hashable, int] = {}
         self.keys: list[Any] = []  # the exact answers, as the rule compares them
         self.relations: dict[Relation, int] = {OneOf(): 0}
-        self.given: dict[int, Any] = {}  # those that the user gave, as they were written
-        self.negates = False  # whether one of them was a complement
-        self.plain = True  # whether all were exact
+        self.given: dict[int, Any] = {}  # the user's answers as written
+        self.negates = False  # whether an answer was a complement
+        self.plain = True  # whether all answers were exact
         self.marks = Marks()
-        self.kinds: set[Hashable] = set()  # types that the rule gives
-        self._seen: set[int] = set()  # numbers whose answers' types were looked at
+        self.kinds: set[Hashable] = set()  # types of the rule's answers
+        self._seen: set[int] = set()  # numbers whose answers' types were checked
 
     def inexact(self, y: Tensor) -> Tensor | None:
-        """Which answers are relations, complements or unknown, ``[rows]`` bool; None for none.
-
-        The device is asked only where some that were seen are.
-        """
+        """Which answers are relations, complements or unknown, ``[rows]`` bool; None if none are."""
         found = None if self.plain else (y < 0) | (y >= RELATIONS)
         return found if found is not None and bool(found.any()) else None
 
@@ -158,8 +155,8 @@ class Interned:
     ) -> Tensor:
         """The user's answers as numbers, ``[len(answers)]``; an error of ``key`` is raised with the position.
 
-        ``read`` says what the rule takes an answer for, where that is not the answer itself, and ``unlike`` how the
-        type of a number's answer differs from those of the rule's answers.
+        ``read`` converts an answer to the form that the rule uses; ``unlike`` describes how the type of a number's
+        answer differs from those of the rule's answers.
         """
         numbers, kinds = [], dict[Hashable, int]()
         for position, answer in enumerate(answers.tolist() if isinstance(answers, Tensor) else answers):
@@ -180,10 +177,11 @@ class Interned:
         codes = self.marks.codes(torch.tensor(numbers, dtype=torch.long))
         for each in kinds.keys() - self.kinds:
             position = kinds[each]
-            if unlike is not None and (said := unlike(codes[position])):
-                self._seen.clear()  # so that the next attempt fails, too
+            if unlike is not None and (difference := unlike(codes[position])):
+                self._seen.clear()  # so that the next attempt also fails
                 raise ConstraintError(
-                    f"the answer {answers[position]!r} is {said}. Give answers of that type, or correct the rule.",
+                    f"the answer {answers[position]!r} is {difference}. Give answers of that type, or correct the "
+                    "rule.",
                     example=position,
                 )
             self.kinds.add(each)
@@ -199,18 +197,18 @@ class Interned:
             return ~self.code(answer.answer, key)
         if isinstance(answer, Relation):
             for leaf in answer.leaves():
-                self.number(key(leaf))  # which refuses what the rule cannot compare with
+                self.number(key(leaf))  # refuses answers that the rule cannot compare
             with INTERNING:
                 self.plain = False
                 return RELATIONS + self.relations.setdefault(answer, len(self.relations))
         return self.number(key(answer))
 
     def written(self, key: Hashable, otherwise: object) -> Any:
-        """An exact answer as the user wrote it, where one gave it."""
+        """An exact answer as the user wrote it, if the user gave it."""
         return self.given.get(self.ids[key], otherwise) if key in self.ids else otherwise
 
     def pattern(self, number: int) -> Any:
-        """What a number stands for: an exact answer, a relation or None."""
+        """The answer of a number: an exact one, a relation or None."""
         if number == EVERYTHING:
             return None
         if number < 0:
@@ -219,9 +217,9 @@ class Interned:
 
 
 def remember_in(cache: dict[Any, Any], key: Hashable, value: object, limit: int) -> None:
-    """Keep a value, and at most ``limit`` of them: the oldest quarter goes where there is no room.
+    """Cache a value; a cache of ``limit`` values first drops its oldest quarter.
 
-    Not one by one: a dict is looked through from its beginning, where those that went have left their places.
+    Dropping them one by one would be slow: a dict searches for its first key past the places of deleted ones.
     """
     with INTERNING:
         if len(cache) >= limit:
@@ -231,7 +229,7 @@ def remember_in(cache: dict[Any, Any], key: Hashable, value: object, limit: int)
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows in order, and which of them each row is; quickly where a row fits into one whole number.
+    """The distinct rows in order, and the number of each row among them; fast if a row fits into one integer.
 
     >>> distinct_rows(torch.tensor([[2, -1], [0, 5], [2, -1]]))
     (tensor([[ 0,  5],

@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Space)
 
 @contextmanager
 def outside_inference() -> Iterator[None]:
-    """Tensors that are made here can be trained with later, though inference mode is on around it."""
+    """Make tensors that can be trained with later, even inside inference mode."""
     if torch.is_inference_mode_enabled():
         with torch.inference_mode(False), torch.no_grad():
             yield
@@ -31,9 +31,9 @@ def outside_inference() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One member of a rule that is a conjunction, S_y = ∩ S_y^c, and touches some of its sites only.
+    """One constraint of a conjunction S_y = ∩ S_y^c, on some of the sites.
 
-    Parts with the same ``rule`` object are looked at together, as one batch.
+    Parts with the same ``rule`` object are evaluated together, as one batch.
     """
 
     sites: tuple[int, ...]  # of the whole space
@@ -46,17 +46,17 @@ class Constraint(ABC):
 
     @property
     def negates(self) -> bool:
-        """Whether an encoded answer is a complement: ~c, a negative number, for all states that c does not explain."""
+        """Whether some encoded answer is a complement: ~c, a negative number, for all states outside S_c."""
         return False
 
-    numbering: Interned | None = None  # of the answers, for a rule whose codes mean something to itself alone
+    numbering: Interned | None = None  # of the answers, for a rule with its own codes
 
     def parts(self) -> Sequence[Part]:
-        """What the rule is a conjunction of, where it is one: z ∈ S_y ⇔ every part holds. Else nothing."""
+        """The parts of a conjunction: z ∈ S_y ⇔ every part holds. Empty for other rules."""
         return ()
 
     def sole(self) -> Tensor | None:
-        """The encoded answer of all states that have one, where it is the same for all: ``[1, …]``. Else None."""
+        """The encoded answer ``[1, …]`` if all states with an answer share one; else None."""
         return None
 
     @abstractmethod
@@ -69,28 +69,28 @@ class Constraint(ABC):
 
     @abstractmethod
     def admissible(self, z: Tensor) -> Tensor:
-        """Whether some answer would make z feasible (the rule alone, without y): ``[rows]`` bool."""
+        """Whether z has an answer at all: ``[rows]`` bool."""
 
     @abstractmethod
     def answer(self, y: Tensor) -> Any:
-        """One encoded answer back as the user's, for messages and predictions."""
+        """Decode one answer to the user's form, for messages and predictions."""
 
     def key(self, y: int) -> Hashable:
-        """An encoded answer (an id) as a formula for it is asked: in its exact form, or the relation that it is."""
+        """The exact form, or the relation, of an encoded answer (an id), to build its formula."""
         return pattern(self.answer(torch.tensor(y)))
 
     def stated(self, y: Tensor) -> str | None:
-        """S_y of one encoded answer in words that decide it, the same in every process; None where there are none."""
+        """A text that determines S_y of an encoded answer, the same in every process; None if there is none."""
         return None
 
     def misfit(self, y: Tensor) -> str:
-        """How one encoded answer's type differs from those of the rule's answers, where that is why nothing fits it."""
+        """How an encoded answer's type differs from those of the rule's answers; empty if it fits."""
         return ""
 
     def compute(self, z: Tensor) -> list[Any]:
-        """The answer of each state ``z[rows, sites]``, in the form the user gives answers in; None where it has none.
+        """The answer of each state ``z[rows, sites]``, in the user's form; None for a state without one.
 
-        Only some rules compute an answer; the others can only say whether an answer that they are given fits.
+        Some rules can only check an answer; they refuse.
         """
         raise ConstraintError(
             f"A {type(self).__name__} like this one checks answers and does not compute them. Give it an answer to "
@@ -99,7 +99,7 @@ class Constraint(ABC):
 
 
 def of_symbols(space: S) -> S:
-    """The space, if its sites have alphabets: rules on symbols cannot compute with real numbers."""
+    """Return the space if its sites have alphabets; refuse real numbers."""
     if not space.categorical:
         raise ConstraintError(
             f"{space!r} was given, whose sites are real numbers; expected a Categorical space. For reals there are "

@@ -1,9 +1,9 @@
-r"""A rule given as a propositional formula in conjunctive normal form, as DIMACS files hold them.
+r"""A propositional formula in conjunctive normal form as a rule; DIMACS files hold such formulas.
 
 The sites are the Boolean variables 1 … n, in order. A clause is a list of literals, v for 'variable v is true' and −v
-for 'it is false'; it holds where one of them does, and the formula where every clause holds. With W the matrix of the
-clauses' signs and s = ±1 the values of the variables, a clause c is broken where W_c·s = −‖W_c‖₁: one matrix product
-decides all clauses of all states.
+for 'it is false'. It holds if one of them does, and the formula holds if every clause does. With W the matrix of the
+clauses' signs and s = ±1 the values of the variables, a clause c is violated iff W_c·s = −‖W_c‖₁: one matrix product
+checks all clauses of all states.
 
 The answer says whether the formula holds: S_True is its models, S_False all other states.
 
@@ -32,14 +32,14 @@ from .relations import OneOf, Relation, resolve
 
 HOLDS = 0  # the code of True; that of False is its complement
 SHOWN = {HOLDS: True, ~HOLDS: False, EVERYTHING: None, NOTHING: OneOf()}
-CHUNK = 2**26  # clauses that are looked at together, over all states
-MOST_VARIABLES = 1_000_000  # of a file: each is a site
+CHUNK = 2**26  # clauses to check at a time, over all states
+MOST_VARIABLES = 1_000_000  # of a file; each is a site
 
 
 class Cnf(Constraint):
     """The constraint 'every clause holds', for sites whose symbols are False and True (or 0 and 1).
 
-    Without a ``space``, there are as many sites as the largest variable says. Sites beyond it are free.
+    Without a ``space``, the number of sites is the largest variable. Sites beyond it are free.
     """
 
     def __init__(self, clauses: Sequence[Sequence[int]], space: Categorical | None = None) -> None:
@@ -61,7 +61,7 @@ class Cnf(Constraint):
 
     @classmethod
     def read(cls, path: str | Path, space: Categorical | None = None, **given: Any) -> Cnf:
-        """The rule of a DIMACS file; without a ``space``, its variables are the sites of one made as ``given``."""
+        """Read a DIMACS file; without a ``space``, make one of its variables with the settings ``given``."""
         variables, clauses = dimacs(Path(path))
         if space is not None and variables > space.sites:
             raise ConstraintError(
@@ -80,7 +80,7 @@ class Cnf(Constraint):
         return self._negates
 
     def conjunction(self) -> All | None:
-        """The clauses, where the formula is said to hold in all examples; that it fails is no conjunction."""
+        """The conjunction of the clauses; None if an answer is not True: a failing formula is no conjunction."""
         pieces = [Clause({abs(v) - 1: v > 0 for v in sorted(clause, reverse=True)}) for clause in self._kept]
         if self._negates or not pieces or not all(piece.sites for piece in pieces):
             return None
@@ -130,7 +130,7 @@ class Cnf(Constraint):
 
 
 def _check(space: Categorical, variables: int) -> None:
-    """The space must have a Boolean site for every variable."""
+    """Refuse a space without a Boolean site for every variable."""
     if variables > space.sites:
         raise ConstraintError(
             f"The formula has variable {variables}, but the space has {space.sites} sites: no site stands for it. Give "
@@ -145,13 +145,13 @@ def _check(space: Categorical, variables: int) -> None:
 
 
 def _code(answer: object, position: int) -> int:
-    """An answer's code, by what it admits: the formula that holds, and the one that does not."""
+    """An answer's code, by whether it admits a formula that holds, and one that fails."""
 
     def leaf(key: Hashable) -> Tensor:
         if key not in (0, 1):
             raise ConstraintError(
                 f"the answer {answer!r} was given to a CNF, which holds or does not: expected True or False, or None "
-                "where that is unknown.",
+                "if that is unknown.",
                 example=position,
             )
         return torch.tensor([key == 1, key == 0])
@@ -165,10 +165,10 @@ def _code(answer: object, position: int) -> int:
 
 
 def dimacs(path: Path) -> tuple[int, list[list[int]]]:
-    """The variables that a DIMACS CNF file announces, and its clauses.
+    """The number of variables in a DIMACS CNF file's header, and its clauses.
 
-    Comments, blank lines, several clauses on a line and clauses over several lines are all legal; a line ``%`` ends the
-    file, as in SATLIB's.
+    Comments, blank lines, several clauses on a line and clauses over several lines are legal. A line ``%`` ends the
+    file, as in SATLIB.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

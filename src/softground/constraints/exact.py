@@ -1,7 +1,7 @@
-"""Answers in exact form, so that feasibility is decided by equality and never by a float tolerance.
+"""Answers in exact form, so that feasibility is a test of equality, without a float tolerance.
 
-Ints, bools, :class:`fractions.Fraction`, ``Decimal``, strings, dates, and tuples and sets of these are exact; of floats
-only whole numbers are.
+Ints, bools, :class:`fractions.Fraction`, ``Decimal``, strings, dates, and tuples and sets of these are exact. A float
+is exact only if it is a whole number.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def integers(answer: Hashable, width: int) -> tuple[int, ...]:
     """An exact answer as ``width`` whole numbers, the row a vectorised rule must return for it.
 
     An int is itself, a rational its numerator and positive denominator in lowest terms, a tuple its entries one after
-    the other. An int is also accepted where the rule returns a pair: it is n/1.
+    the other. For a rule that returns a pair, an int n is n/1.
 
     >>> integers(Fraction(7, 2), 2), integers(3, 2), integers((1, 2, 3), 3)
     ((7, 2), (3, 1), (1, 2, 3))

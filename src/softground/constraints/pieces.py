@@ -1,22 +1,21 @@
-r"""Rules made of pieces, each of which touches some of the sites: S_y = ∩ S_y^c.
+r"""Rules made of pieces, each about some of the sites: S_y = ∩ S_y^c.
 
-A *piece* names sites and what holds of them; :class:`~softground.constraints.All` makes a rule of several. There are
-sums, counts, all-different groups, orders, lists of combinations and clauses. Almost every piece is a
-:class:`~softground.constraints.Scan` with a small state, so that sums over its S_y, draws and the mode come from one
-recursion, exactly:
+A *piece* constrains some sites; :class:`~softground.constraints.All` makes a rule of several. Almost every piece is a
+:class:`~softground.constraints.Scan` with a small state, so one recursion gives exact sums over its S_y, draws and the
+mode:
 
 =================  =====================================  ==================================================
-piece              state after some of its sites          states, of n sites with K symbols
+piece              state after some of its sites          number of states, for n sites with K symbols
 =================  =====================================  ==================================================
-``Sum``            the total so far (a convolution)       as many as there are totals
-``Count``          how many so far                        n + 1
+``Sum``            the total so far (a convolution)       number of totals
+``Count``          the count so far                       n + 1
 ``AllDifferent``   the set of symbols used (a permanent)  2^K at most
 ``Increasing``     the last symbol                        K
-``Allowed``        which combinations are left            at most their number at each site
+``Allowed``        the remaining combinations             at most their number at each site
 ``Clause``         whether it holds already               2
 =================  =====================================  ==================================================
 
-``Value`` is any function of a few symbols; its combinations are tabulated.
+``Value`` is any function of a few symbols, by a table of their combinations.
 
 >>> from softground.constraints import AllDifferent, Between, Sum
 >>> space = Categorical([range(10)] * 4)  # a square of 2×2 digits: sums of its rows, then of its columns
@@ -25,8 +24,8 @@ piece              state after some of its sites          states, of n sites wit
 >>> square.feasible(z, square.encode([(3, 7, 4, 6), (3, 7, 4, 6)])).tolist(), square.compute(z)
 ([True, False], [(3, 7, 4, 6), (3, 7, 5, 5)])
 
-Entries of an answer may be relations, such as ``(3, None, Between(1, 5), 6)``. Where the answer is no such tuple,
-``answer`` says what a part takes from it:
+Entries of an answer may be relations, such as ``(3, None, Between(1, 5), 6)``. If the answer is not such a tuple,
+``answer`` extracts a piece's part of it:
 
 >>> magic = All([Sum([0, 1], answer=lambda y: y), Sum([2, 3], answer=lambda y: y), AllDifferent([0, 1, 2, 3])], space)
 >>> magic.feasible(space.encode([(1, 4, 3, 2), (2, 3, 2, 3)]), magic.encode([5, 5])).tolist()
@@ -64,10 +63,7 @@ NEXT = Next()
 
 
 class Piece(ABC):
-    """What holds of some sites, for an answer.
-
-    ``answer`` is :data:`NEXT`, a function of the whole rule's answer, or the same for every example.
-    """
+    """A constraint on some sites. ``answer`` is :data:`NEXT`, a function of the whole rule's answer, or a constant."""
 
     sites: Sequence[int]
     answer: Any = True
@@ -75,11 +71,11 @@ class Piece(ABC):
     @property
     @abstractmethod
     def kind(self) -> Hashable:
-        """Pieces of one kind over the same alphabets have one rule."""
+        """A key: pieces of equal kind and alphabets share one rule."""
 
     @abstractmethod
     def rule(self, space: Categorical) -> Constraint:
-        """The rule over a space of the piece's sites alone."""
+        """The rule over a space of the piece's sites only."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__} of the sites {', '.join(map(str, self.sites))}"
@@ -87,7 +83,7 @@ class Piece(ABC):
 
 @dataclass(frozen=True)
 class Sum(Piece):
-    """The symbols add up to the answer, or to one that it admits, such as ``Between(10, 20)``.
+    """The symbols add up to the answer, or to a total that it admits, such as ``Between(10, 20)``.
 
     >>> space = Categorical([range(-3, 4), (0, 5)])
     >>> Sum([0, 1]).rule(space).compute(space.encode([(-3, 5), (2, 0)]))
@@ -103,7 +99,9 @@ class Sum(Piece):
 
     def rule(self, space: Categorical) -> Scan:
         if strange := [s for s in space.symbols if not isinstance(s, int)]:
-            raise ConstraintError(f"{self} was given, one of which may show {strange[0]!r}; only whole numbers add up.")
+            raise ConstraintError(
+                f"{self} was given, with the symbol {strange[0]!r}; expected whole numbers, to add up."
+            )
         plain = all(type(s) is int and s >= 0 for s in space.symbols)  # a vectorised scan's states are not negative
         return Scan(operator.add, space, vectorised=plain)
 
@@ -132,7 +130,7 @@ class Count(Piece):
 
 @dataclass(frozen=True)
 class Value(Piece):
-    """A function of the symbols, one argument for each site, gives the answer; see :class:`~softground.Program`."""
+    """The answer is a function of the symbols, one argument per site; see :class:`~softground.Program`."""
 
     sites: Sequence[int]
     function: Callable[..., Any]
@@ -162,7 +160,7 @@ class AllDifferent(Piece):
         bits = {symbol: 1 << bit for bit, symbol in enumerate(space.symbols)}
         if len(bits) < space.sites:
             raise ConstraintError(
-                f"{self} was given, which show {len(bits)} different symbols between them: {space.sites} sites cannot "
+                f"{self} was given, which have {len(bits)} different symbols together: {space.sites} sites cannot "
                 "all differ. Name fewer sites, or give them larger alphabets."
             )
         return _true(lambda used, symbol: None if used & bits[symbol] else used | bits[symbol], space, 0)
@@ -200,7 +198,7 @@ class Allowed(Piece):
 
     def rule(self, space: Categorical) -> Scan:
         combinations = sorted(set(map(tuple, self.combinations)), key=repr)
-        space.encode(combinations)  # which refuses those that are no states
+        space.encode(combinations)  # refuses symbols that a site cannot show
 
         def step(left: tuple[tuple[Any, ...], ...], symbol: object) -> tuple[tuple[Any, ...], ...] | None:
             return tuple(rest[1:] for rest in left if rest[0] == symbol) or None
@@ -210,7 +208,7 @@ class Allowed(Piece):
 
 @dataclass(frozen=True)
 class Clause(Piece):
-    """At least one of the literals holds: ``Clause({3: 1, 5: 0})`` for x₃ ∨ ¬x₅, by site the symbol it should show."""
+    """At least one of the literals holds: ``Clause({3: 1, 5: 0})`` for x₃ ∨ ¬x₅, a symbol by site."""
 
     literals: Mapping[int, Hashable]
 
@@ -224,23 +222,23 @@ class Clause(Piece):
 
     def rule(self, space: Categorical) -> Scan:
         wanted = tuple(self.literals.values())
-        space.encode([wanted])  # which refuses symbols that a site cannot show
+        space.encode([wanted])  # refuses symbols that a site cannot show
         return _true(lambda holds, symbol, site: holds or symbol == wanted[site], space, False, lambda holds: holds)
 
 
 def _true(
     step: Callable[..., Any], space: Categorical, start: Hashable, holds: Callable[[Any], bool] = lambda state: True
 ) -> Scan:
-    """A scan whose one answer is True, for the final states that hold."""
+    """A scan whose only answer is True, for the final states that ``holds`` accepts."""
     return Scan(step, space, start=start, accept=lambda state, y: bool(y) and holds(state))
 
 
 class All(Constraint):
-    """The constraint z ∈ S_y ⇔ every one of the pieces holds of its sites.
+    """The constraint z ∈ S_y ⇔ every piece holds.
 
-    An answer has one entry for each piece with an answer of its own (sums, counts, values), in their order; where there
-    is one such piece, the answer is its own, and where there is none, ``True``. A piece with ``answer=f`` reads
-    ``f(answer)`` instead (then all others with an answer must say theirs too); one with ``answer=12`` is always 12.
+    An answer has one entry for each piece with its own answer (sums, counts, values), in their order. For a single such
+    piece it is the entry itself; without any it is ``True``. A piece with ``answer=f`` reads ``f(answer)`` instead;
+    then all other answers need an ``answer=`` too. A piece with ``answer=12`` always has 12.
     """
 
     def __init__(self, pieces: Sequence[Piece], space: Categorical) -> None:
@@ -292,8 +290,8 @@ class All(Constraint):
         return sites
 
     def encode(self, answers: Sequence[Any]) -> Tensor:
-        """Answers as ids, ``[len(answers)]``; :meth:`rows` has the parts' own."""
-        return self.answers.encode(answers, self._key, lambda answer: (answer,))  # so that None and relations come here
+        """Answers as ids, ``[len(answers)]``; :meth:`rows` gives those of the parts."""
+        return self.answers.encode(answers, self._key, lambda answer: (answer,))  # as tuples
 
     def _key(self, given: tuple[Any]) -> tuple[int, ...]:
         """The number of each part's answer, in that part's rule."""
@@ -327,18 +325,18 @@ class All(Constraint):
     def _asked(self, piece: Piece, answer: object) -> Any:
         if isinstance(answer, Relation):
             raise ConstraintError(
-                f"The answer {answer!r} was given, of which the {piece} and others read what concerns them; expected "
-                "an answer, or None. Let answer= give relations of single parts instead."
+                f"The relation {answer!r} was given, but the {piece} computes its own part of the answer; expected an "
+                "answer, or None. Let answer= give relations of single parts instead."
             )
         try:
             return piece.answer(answer)
         except Exception as error:
             raise ConstraintError(
-                f"The answer {answer!r} lacks what the {piece} reads from it: {type(error).__name__}: {error}."
+                f"The answer {answer!r} does not suit the answer= of the {piece}: {type(error).__name__}: {error}."
             ) from error
 
     def _code(self, at: int, answer: object) -> int:
-        """The number of a part's answer, found once."""
+        """The number of a part's answer; computed once."""
         rule = self.rules[at]
         try:
             key = rule, pattern(answer)
@@ -355,7 +353,7 @@ class All(Constraint):
         return found
 
     def meant(self, rule: Constraint, code: int) -> Any:
-        """What one of a part's encoded answers stands for: an exact answer, a relation or None."""
+        """The meaning of a part's encoded answer: an exact answer, a relation or None."""
         return self._meant[rule, code]
 
     def rows(self, y: Tensor) -> Tensor:
@@ -388,14 +386,14 @@ class All(Constraint):
         return found
 
     def _fixed_hold(self, z: Tensor) -> Tensor:
-        """Whether all parts hold that need no answer."""
+        """Whether all parts with a constant answer hold."""
         found = torch.ones(len(z), dtype=torch.bool, device=z.device)
         for at, code in self._fixed.items():
             found &= self.rules[at].feasible(z[:, self._sites[at]], torch.full_like(z[:, 0], code))
         return found
 
     def compute(self, z: Tensor) -> list[Any]:
-        """The parts' answers, where no part reads the whole answer; None where one cannot hold or has none."""
+        """The parts' answers; None if a part cannot hold or has none. Refused if a part reads the whole answer."""
         if self.reads:
             return super().compute(z)
         each = [self.rules[at].compute(z[:, self._sites[at]]) for at in self.next]
@@ -406,7 +404,7 @@ class All(Constraint):
         return [(a if len(a) > 1 else a[0]) if here else None for a, here in zip(found, whole, strict=True)]
 
     def _together(self, device: torch.device) -> list[tuple[Constraint, Tensor, Tensor]]:
-        """The rules with the places and the sites of their parts, on the device, made once."""
+        """The rules with the places and sites of their parts on the device; computed once."""
         if device not in self._groups:
             found: dict[Constraint, list[int]] = {}
             for at, rule in enumerate(self.rules):

@@ -1,14 +1,14 @@
-r"""A rule given as a program z → y: S_y is everything the program maps to y.
+r"""A rule given as a program z → y: S_y is the set of states that the program maps to y.
 
-The function takes one argument per site. *Plain*, it is called on one state with the symbols themselves and returns its
-answer; ``None``, or an arithmetic error such as a division by zero, means that the state has none. The latest results
-are remembered by state. *Vectorised*, it is called with one long tensor per site (the symbols where they are ints, else
-their positions in the site's alphabet) and returns a tensor of whole numbers, or a tuple of them: (numerator,
-denominator) in lowest terms for rationals, one tensor per entry for tuples. With ``partial=True`` a bool tensor at the
-end of the tuple says which states have an answer.
+The function takes one argument per site. A *plain* one gets the symbols of one state and returns its answer; ``None``,
+or an arithmetic error such as a division by zero, means that the state has none. The latest results are cached by
+state. A *vectorised* one gets one long tensor per site (the symbols if they are ints, else their positions in the
+site's alphabet) and returns a tensor of whole numbers, or a tuple of them: (numerator, denominator) in lowest terms for
+rationals, one tensor per entry for tuples. With ``partial=True`` the tuple ends with a bool tensor: which states have
+an answer.
 
-An answer may be a relation (:mod:`~softground.constraints.relations`): S_y is then everything that the program maps to
-an answer it admits. Where the tie between value and answer is none of these, ``relation(value, answer)`` states it.
+An answer may be a relation (:mod:`~softground.constraints.relations`): S_y then contains the states whose answers it
+admits. For any other tie between value and answer, give ``relation(value, answer)``.
 
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
@@ -33,16 +33,16 @@ from .exact import exact, integers, outline, shaped
 from .relations import Between, admits, kinds_of, met, misfit, pattern, tests
 
 NO_ANSWER = -1
-AGAIN, AGAIN_SECONDS = 64, 0.2  # states that a rule is asked twice about, and how long
-ASKED = 1024  # states whose answers say what type answers have
-CACHE_LIMIT = 2**18  # states of a plain rule whose answers are remembered; one of length 7 takes about 200 bytes
+AGAIN, AGAIN_SECONDS = 64, 0.2  # states to evaluate twice, and for how many seconds at most
+ASKED = 1024  # states whose answers show what types answers have
+CACHE_LIMIT = 2**18  # states of a plain rule to cache; one of length 7 takes about 200 bytes
 
 
 class Program(Constraint):
     """The constraint z ∈ S_y ⇔ function(z) = y, for a function of one argument per site.
 
-    With ``relation`` it is z ∈ S_y ⇔ relation(function(z), y). The relation is called with a value and an answer in
-    their exact form; that of a vectorised program with its tensors of values and one answer, for a bool tensor.
+    With ``relation`` it is z ∈ S_y ⇔ relation(function(z), y). The relation gets a value and an answer in their exact
+    form; that of a vectorised program gets tensors of values and one answer, and returns a bool tensor.
 
     >>> space = Categorical([range(10), range(10)])
     >>> near = Program(lambda a, b: a + b, space, relation=lambda value, y: abs(value - y) <= 1)
@@ -67,9 +67,9 @@ class Program(Constraint):
                 )
         self.function, self.space, self.relation, self.vectorised = function, of_symbols(space), relation, vectorised
         self.partial, self.masked = partial, False
-        # An answer's key is what equality is decided by: the exact answer of a plain program, the row of whole numbers
-        # of a vectorised one. One of the answers given is the form in which to show those that were not, and in which
-        # relations read a vectorised rule's whole numbers: the answers given to that must agree on it.
+        # Answers are equal if their keys are: a plain program's exact answer, a vectorised one's row of whole numbers.
+        # The first answer given is the form in which to show computed ones, and in which relations read a vectorised
+        # rule's whole numbers. So the answers given to a vectorised rule must agree on it.
         self.numbering = self.answers = Interned()
         self.form: Any = None
         self._cache: dict[tuple[int, ...], int] = {}
@@ -82,11 +82,11 @@ class Program(Constraint):
         return self.answers.encode(answers, self._key, read, self.misfit)
 
     def _formed(self, answer: object) -> object:
-        """An answer of a vectorised rule, whose relations read the whole numbers in the form of its answers."""
+        """Check that an answer's relations have the form of the vectorised rule's answers; return it."""
         for part in tests(answer):
             entries = self.form if isinstance(self.form, tuple) else (0,) * self.width
             if isinstance(part, Between):
-                integers(int(part.high if part.low is None else part.low), self.width)  # which refuses more than two
+                integers(int(part.high if part.low is None else part.low), self.width)  # refuses more than two
             self._agree(0 if isinstance(part, Between) else entries, part)
         return answer
 
@@ -120,14 +120,14 @@ class Program(Constraint):
 
     @property
     def known(self) -> int:
-        """How many answers have ids so far."""
+        """The number of answers that have ids so far."""
         return len(self.answers.keys)
 
     def answer(self, y: Tensor) -> Any:
         return self._written(int(y))
 
     def misfit(self, y: Tensor) -> str:
-        if self.relation is not None or self.vectorised:  # whose answers have a width, which integers() looks at
+        if self.relation is not None or self.vectorised:  # integers() checks the width of vectorised answers
             return ""
         answer, values, chance = pattern(self.answer(y)), list[Any](), torch.Generator().manual_seed(0)
         for row in self.space.random(ASKED, chance).tolist():
@@ -138,7 +138,7 @@ class Program(Constraint):
         return misfit(answer, values)
 
     def check_steady(self) -> None:
-        """Refuse a plain function that answers differently when it is asked twice."""
+        """Refuse a plain function whose answer differs when called again."""
         began = time.monotonic()
         asked = [] if self.vectorised else self.space.random(AGAIN, torch.Generator().manual_seed(1)).tolist()
         for codes in map(tuple, asked):
@@ -153,7 +153,7 @@ class Program(Constraint):
                 return
 
     def compute(self, z: Tensor) -> list[Any]:
-        """The program's answers; None where there is none.
+        """The program's answers; None for a state without one.
 
         >>> space = Categorical([range(10), range(1, 10)])
         >>> rule = Program(lambda a, b: a // b if a % b == 0 else None, space)
@@ -163,10 +163,10 @@ class Program(Constraint):
         return [None if i == NO_ANSWER else self._written(i) for i in self.answer_ids(z).tolist()]
 
     def _written(self, number: int) -> Any:
-        """An answer as the user gave it, or in the form of those the user gave."""
+        """An answer as the user gave it, or in the form of the given ones."""
         if number in self.answers.given:
             return self.answers.given[number]
-        if not 0 <= number < RELATIONS:  # what a relation that was given is made of
+        if not 0 <= number < RELATIONS:  # part of a relation that was given
             return self.answers.pattern(number)
         key = self.answers.keys[number]
         answer = shaped(key, self.form) if self.vectorised else key
@@ -187,13 +187,13 @@ class Program(Constraint):
         return self._each(self.numbers(ids.clamp(min=0)) if self.vectorised else ids, ids != NO_ANSWER, y)
 
     def admitted(self, y: int) -> Tensor:
-        """Whether y admits each of the answers known, and at the end whether it admits having none: ``[known + 1]``."""
+        """Whether y admits each known answer, and at the end whether it admits no answer: ``[known + 1]``."""
         ids = torch.arange(self.known + 1)
         ids[-1] = NO_ANSWER
         return self.explained(ids, torch.full_like(ids, y))
 
     def _each(self, values: Tensor, defined: Tensor, y: Tensor) -> Tensor:
-        """Whether each y admits its row of values, which are ids, or whole numbers of a vectorised program."""
+        """Whether each y admits its row of values: ids, or whole numbers of a vectorised program."""
         found = torch.zeros_like(defined)
         for number in torch.unique(y).tolist():
             at = y == number
@@ -201,7 +201,7 @@ class Program(Constraint):
         return found
 
     def numbers(self, y: Tensor) -> Tensor:
-        """The whole numbers ``[…, width]`` that a vectorised program's answers are made of.
+        """The whole numbers ``[…, width]`` of a vectorised program's answers.
 
         >>> rule = Program(lambda a, b: (a + b, a * b), Categorical([range(5)] * 2), vectorised=True)
         >>> rule.numbers(rule.encode([(5, 6), (4, 4)])).tolist()
@@ -217,7 +217,7 @@ class Program(Constraint):
         return self._values(z)[1] if self.vectorised else self.answer_ids(z) != NO_ANSWER
 
     def answer_ids(self, z: Tensor, *, remember: bool = True) -> Tensor:
-        """The id of each state's answer, or −1 without an answer. A plain rule's answers are remembered, or not."""
+        """The id of each state's answer, or −1 without an answer. ``remember`` caches those of a plain rule."""
         if self.vectorised:
             rows, defined = self._values(z)
             distinct, inverse = distinct_rows(rows)
@@ -235,7 +235,7 @@ class Program(Constraint):
         return known
 
     def _values(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """A vectorised program's answers as whole numbers ``[rows, width]``, and which of them are defined."""
+        """A vectorised program's answers as whole numbers ``[rows, width]``, and which are defined."""
         result = self.function(*self.space.arguments(z))
         columns = list(result) if isinstance(result, tuple | list) else [result]
         if not all(isinstance(c, Tensor) and c.shape == z.shape[:1] and not c.is_floating_point() for c in columns):

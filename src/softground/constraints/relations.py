@@ -1,18 +1,17 @@
-r"""Relations: what is known of an answer that is not given.
+r"""Relations: partial knowledge of an answer.
 
-A relation stands for a set of answers, and S_y is all states whose answer is in that set:
+A relation stands for a set of answers. S_y contains the states whose answer is in that set:
 
 =====================  ========================================================================================
 ``None``               the answer is unknown: S_y is the whole space
 ``OneOf(3, 4)``        it is one of these
 ``Between(10, 20)``    it is a number from 10 to 20, both included; either end may be None
 ``Contains(7)``        it is a tuple with this entry, or a text with this part
-``Not(7)``             it is not this: S_y is the **complement** of the other one, states without an answer included
+``Not(7)``             it is not this: S_y is the **complement** of the other, with the states without an answer
 =====================  ========================================================================================
 
-They may be put into one another: ``Not(OneOf(3, 4))``, ``OneOf(0, Between(10, None))``. Of the values that a rule can
-have, :func:`admits` says which a relation stands for. Nothing outside this file and the rules' own languages takes a
-relation apart.
+They nest: ``Not(OneOf(3, 4))``, ``OneOf(0, Between(10, None))``. :func:`admits` tests which of a rule's values a
+relation admits. Only this file and the rules' own languages look inside a relation.
 
 >>> Not(OneOf(3, Between(10, None))) == Not(OneOf(3.0, Between(10, None)))
 True
@@ -40,20 +39,20 @@ T = TypeVar("T", bound=Any)
 
 
 class Relation:
-    """What is known of an answer; equal relations are equal, have one hash and are written alike."""
+    """A set of possible answers. Equal relations have equal hashes and texts."""
 
     def leaves(self) -> Iterator[Hashable]:
         """The answers that it names."""
         return iter(())
 
     def admits(self, answer: Hashable) -> bool:
-        """Whether it holds of an exact answer; for relations that are made of no others."""
+        """Whether it admits an exact answer; for relations without nested ones."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, init=False)
 class OneOf(Relation):
-    """The answer is one of these answers, or meets one of these relations; they may come as one list, set or range.
+    """The answer is one of these, or meets one of these relations; one list, set or range also works.
 
     >>> OneOf(3, 4.0), OneOf([3, 4]), str(OneOf(3, 4))
     (OneOf(3, 4), OneOf(3, 4), '3 or 4')
@@ -97,7 +96,9 @@ class Between(Relation):
                 if not isinstance(exact(bound), int | Fraction):
                     raise ConstraintError(f"Between({name}={bound!r}) was given; expected a number, or None.")
         if self.low is None and self.high is None:
-            raise ConstraintError("Between() was given without a bound; an answer that is unknown is written None.")
+            raise ConstraintError(
+                "Between() was given without a bound; expected one or two. Write None for an unknown answer."
+            )
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ConstraintError(f"{self!r} was given, which holds no number: give the lower bound first.")
 
@@ -158,7 +159,7 @@ class Not(Relation):
 
 @dataclass(frozen=True)
 class Meets(Relation):
-    """What a rule's own ``relation(value, answer)`` says of this answer."""
+    """The set of values for which a rule's own ``relation(value, answer)`` holds."""
 
     answer: Hashable
 
@@ -178,7 +179,7 @@ def in_words(answer: object) -> str:
 
 
 def kind(answer: object) -> str:
-    """What an exact answer is, or is said to be.
+    """The type of an exact answer, or of the answers that a relation names.
 
     >>> kind(Fraction(7, 2)), kind("3h"), kind((1, 2)), kind(Between(1, 2))
     ('a number', 'a text', 'a tuple of 2', 'a number')
@@ -191,7 +192,7 @@ def kind(answer: object) -> str:
 
 
 def kinds_of(answer: object) -> frozenset[str]:
-    """The kinds of the answers that an exact answer or a relation names; empty where any kind may meet it."""
+    """The kinds of the answers that an exact answer or a relation names; empty if any kind may meet it."""
     if isinstance(answer, OneOf):
         parts = [kinds_of(part) for part in answer.answers]
         return frozenset() if frozenset() in parts else frozenset[str]().union(*parts)
@@ -199,7 +200,7 @@ def kinds_of(answer: object) -> frozenset[str]:
 
 
 def misfit(answer: object, values: Sequence[object]) -> str:
-    """How an answer's type differs from those of the rule's ``values``; nothing where it does not.
+    """How an answer's type differs from those of the rule's ``values``; empty if it does not.
 
     >>> misfit((3, 4), [7, 9])
     'a tuple of 2, where the rule gives a number, such as 7'
@@ -213,7 +214,7 @@ def misfit(answer: object, values: Sequence[object]) -> str:
 
 
 def complements(answer: object) -> Iterator[Not]:
-    """All complements that an answer is made of."""
+    """All complements nested in an answer."""
     if isinstance(answer, Not):
         yield answer
     for part in (answer.answer,) if isinstance(answer, Not) else getattr(answer, "answers", ()):
@@ -221,7 +222,7 @@ def complements(answer: object) -> Iterator[Not]:
 
 
 def tests(answer: object) -> Iterator[Relation]:
-    """The relations made of no others that an answer is made of."""
+    """All ``Between`` and ``Contains`` nested in an answer."""
     if isinstance(answer, Between | Contains):
         yield answer
     for part in (answer.answer,) if isinstance(answer, Not) else getattr(answer, "answers", ()):
@@ -229,9 +230,9 @@ def tests(answer: object) -> Iterator[Relation]:
 
 
 def resolve(answer: object, leaf: Callable[[Hashable], T], test: Callable[[Relation], T], everything: T) -> T:
-    """What an answer means, as a tensor or formula on which ``|`` and ``~`` work.
+    """Convert an answer to a tensor or formula with the operators ``|`` and ``~``.
 
-    ``leaf`` gives that of an exact answer, ``test`` that of a relation made of no others.
+    ``leaf`` converts an exact answer, ``test`` a relation without nested ones.
     """
     match answer:
         case None:
@@ -259,7 +260,7 @@ class Computes(Protocol):
 def admits(rule: Computes, answer: object, values: Tensor, defined: Tensor) -> Tensor:
     """Whether an answer admits each of the ``values``, bool ``[rows]``: ids, or a vectorised program's whole numbers.
 
-    Values that are not ``defined`` are those of states without an answer; only a complement admits these.
+    Values that are not ``defined`` belong to states without an answer; only a complement admits them.
     """
 
     def leaf(key: Hashable) -> Tensor:
@@ -283,7 +284,7 @@ def admits(rule: Computes, answer: object, values: Tensor, defined: Tensor) -> T
 
 
 def met(answer: object) -> Any:
-    """An answer as a program's own relation reads it."""
+    """Wrap an answer for a program's own relation."""
     match answer:
         case None:
             return None
@@ -308,7 +309,7 @@ def _holds(rule: Computes, relation: Relation, value: Any) -> bool:
 
 
 def _related(rule: Computes, value: object, answer: Hashable) -> Any:
-    """What the program's own relation says."""
+    """Call the program's own relation."""
     try:
         return rule.relation(value, answer)  # type: ignore[misc]
     except Exception as error:

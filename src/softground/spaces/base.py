@@ -1,4 +1,4 @@
-"""The space seam: what a symbol vector is, and what log P(z|x) is, given the network's output."""
+"""The space seam: symbol vectors, and log P(z|x) from the network's output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import NonFiniteOutput, SpaceError
 
 
 class Belief(Protocol):
-    """P(z|x) for a batch of inputs, as a space reads it off the network's output."""
+    """P(z|x) for a batch of inputs, made by a space from the network's output."""
 
     def __len__(self) -> int:
         """Number of examples in the batch."""
@@ -29,7 +29,7 @@ class Belief(Protocol):
         """One symbol vector per example, drawn from P(z|x): ``[batch, sites]``, off the gradient tape."""
 
     def tempered(self, gamma: float) -> Belief:
-        """The unnormalised weights P(z|x)^{1/γ}; γ = ∞ gives the uniform law."""
+        """The unnormalised weights P(z|x)^{1/γ}; γ = ∞ gives the uniform distribution."""
 
     def rows(self, index: Tensor) -> Belief:
         """The belief about a selection of the batch's examples."""
@@ -38,34 +38,32 @@ class Belief(Protocol):
         """The same belief, cut off from the gradient tape."""
 
     def marginals(self) -> Tensor:
-        """What it says of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
+        """The marginals of each site: distributions ``[batch, sites, K]``, or for reals means ``[batch, sites]``."""
 
     def expected(self, taught: Tensor) -> Tensor:
-        """What each site adds to the expected log P(z|x), under distributions or for states: ``[batch, sites]``."""
+        """Each site's share of the expected log P(z|x), under distributions or for states: ``[batch, sites]``."""
 
     def marginal_log_prob(self, marginals: Tensor) -> Tensor:
-        """Expected log P(z|x) under a law with these marginals (as in ``Info.marginals``): ``[batch]``."""
+        """Expected log P(z|x) under a distribution with these marginals (as in ``Info.marginals``): ``[batch]``."""
 
 
 class Space(ABC):
     """All symbol vectors z of a problem."""
 
-    categorical: ClassVar[
-        bool
-    ]  # whether components are symbols of finite alphabets, held as codes; else they are reals
+    categorical: ClassVar[bool]  # whether components are codes of symbols from finite alphabets; else reals
     sites: int  # components of z
-    mixed: bool = False  # whether a network may read a symbol at a site where it cannot stand
+    mixed: bool = False  # whether a network may read a symbol outside the site's alphabet
 
     @abstractmethod
     def belief(self, output: Any, *, finite: bool = False) -> Belief:
-        """Read the network's output as P(z|x); raises on wrong shapes and, unless it is known ``finite``, on NaN."""
+        """Read the network's output as P(z|x); refuse wrong shapes and, unless known ``finite``, NaN."""
 
     @abstractmethod
     def uniform(self, batch: int, device: torch.device) -> Belief:
         """Weight 1 for every state, so that sums over S_y count it; in double precision."""
 
     def holds(self, z: Tensor) -> Tensor:
-        """Whether each row of ``z[rows, sites]`` is a state of the space; a mixed one's network may read others."""
+        """Whether each row of ``z[rows, sites]`` is a state of the space; in a mixed space a reading may not be."""
         return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
     def random(self, count: int, chance: torch.Generator) -> Tensor:

@@ -4,16 +4,16 @@ A symbol vector z has n sites; site i takes one of the symbols of its alphabet. 
 
 .. math:: \log P(z|x) = \sum_{i=1}^{n} \log P_i(z_i|x),
 
-each factor a softmax. Over which symbols is a choice (``readings``):
+each factor a softmax. ``readings`` selects its symbols:
 
-- *grammatical*: over **the site's alphabet** alone. An operator is never read where only a digit can stand: the network
-  is given that much of the rule.
-- *all*: over **all symbols**, as in the paper. The states of the space then add up to less than 1; the rest is the
-  probability of readings that are none of them. Losses push it down, and a prediction or a sample may be one of these.
+- *grammatical*: **the site's alphabet** only. The network never reads an operator at a digit's site; this restriction
+  is part of the rule, and also applies at prediction time.
+- *all*: **all symbols**, as in the paper. The probabilities of the space's states then sum to less than 1. The rest
+  belongs to readings outside the space. Losses push it down, but a prediction or a sample may be such a reading.
 
 Inside the library a symbol is its position in its site's alphabet (a *code*), so that a state is also a mixed-radix
-integer (its *index*), and everything stays integer tensors on the device. The symbols that cannot stand at a site have
-the codes beyond its alphabet, in the order of the union alphabet.
+integer (its *index*), and all states are integer tensors on the device. Symbols outside a site's alphabet have the
+codes beyond it, in the order of the union alphabet.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Layout:
     strides: Tensor  # [n] mixed-radix weight of each site; the last site runs fastest
     allowed: Tensor  # [n, K] which codes exist at each site
     columns: Tensor  # [n, outputs] column of the network's output that belongs to (site, code)
-    symbols: Tensor  # [n, outputs] the place among the space's symbols of each code; 0 where there is none
+    symbols: Tensor  # [n, outputs] position of each code's symbol among the space's symbols; 0 for none
 
 
 class Categorical(Space):
@@ -54,8 +54,8 @@ class Categorical(Space):
     With ``head="shared"`` the network's output is ``[batch, n, len(symbols)]`` over the union alphabet ``symbols`` (one
     head for all sites, the usual case for images of symbols). With ``"site"`` it is ``[batch, n, width]``: one head per
     site, padded to the largest alphabet, in the order of each site's own alphabet. With ``readings="all"`` a
-    shared head may read any symbol at any site (see above). ``symbols`` is given where one network serves several
-    spaces: what it reads in all of them, in the order of its outputs.
+    shared head may read any symbol at any site (see above). If one network serves several spaces, ``symbols`` lists
+    those of all of them, in the order of its outputs.
 
     >>> space = Categorical([(1, 2, 3), "+-", (1, 2, 3)], readings="all")
     >>> space.symbols, space.size
@@ -109,16 +109,16 @@ class Categorical(Space):
         self.mixed = head == "shared" and min(self.sizes) < len(self.symbols)
         self._alike = all(a == self.symbols for a in self.alphabets)
         self._codes = [{s: c for c, s in enumerate(a)} for a in self.alphabets]
-        # The symbol of every code: the site's own alphabet, then what a shared head may read there beside it.
+        # The symbol of every code: the site's own alphabet, then the other symbols of a shared head.
         beyond = self.symbols if head == "shared" else ()
         self.named = [(*codes, *(s for s in beyond if s not in codes)) for codes in self._codes]
-        self._noticed = False  # an output of probabilities
+        self._noticed = False  # whether an output of probabilities was reported
         self._layouts: dict[torch.device, Layout] = {}
         self._values: dict[torch.device, tuple[Tensor, Tensor] | None] = {}  # see _numbers
 
     @property
     def outputs(self) -> int:
-        """How many numbers the network must give for each site."""
+        """The number of network outputs per site."""
         return len(self.symbols) if self.head == "shared" else self.width
 
     @property
@@ -165,7 +165,7 @@ class Categorical(Space):
         return (z < self.layout(z.device).sizes).all(-1)
 
     def arguments(self, z: Tensor) -> tuple[Tensor, ...]:
-        """What a vectorised rule sees: per site the symbol itself where all are ints, else its code."""
+        """The arguments of a vectorised rule: per site the symbols if all are ints, else their codes."""
         if z.device not in self._values:
             self._values[z.device] = self._numbers(z.device)
         if (known := self._values[z.device]) is not None:
@@ -174,7 +174,7 @@ class Categorical(Space):
         return z.unbind(-1)
 
     def _numbers(self, device: torch.device) -> tuple[Tensor, Tensor] | None:
-        """The sites, and ``[n, K]`` the symbol of each code as a rule sees it; None where that is always the code."""
+        """The sites, and ``[n, K]`` the symbol of each code as a rule sees it; None if that is always the code."""
         rows = [[*a] if all(isinstance(s, int) for s in a) else [*range(len(a))] for a in self.alphabets]
         if all(row == [*range(len(row))] for row in rows):
             return None
@@ -209,7 +209,7 @@ class Categorical(Space):
         return CategoricalBelief(self, scores.expand(batch, -1, -1))
 
     def belief(self, output: Tensor, *, finite: bool = False) -> CategoricalBelief:
-        """The network's output as P(z|x), restricted to each site's alphabet unless all symbols can be read.
+        """The network's output as P(z|x), restricted to each site's alphabet for grammatical readings.
 
         An output ``[batch, K, n, outputs]`` holds K members of an ensemble, whose P_i(s|x) are averaged site by site.
         """
@@ -237,7 +237,7 @@ class Categorical(Space):
         return CategoricalBelief(self, scores, output if self.mixed else None, gamma=1.0)
 
     def _notice_probabilities(self, output: Tensor) -> None:
-        """Warn once of rows that are no logits: a softmax of them is far from what the network means."""
+        """Warn once if rows look like probabilities: a softmax of them would distort them."""
         if self._noticed or not len(output) or self.outputs < 2 or bool((output < 0).any()):
             return
         if bool(((output.sum(-1) - 1).abs() < 1e-4).all()) and not bool((output.amax(-1) == 1).all()):
@@ -260,23 +260,23 @@ def _mean(scores: Tensor) -> Tensor:
 class CategoricalBelief:
     """Site-wise log-probabilities, or tempered log-weights, ``scores[b, i, code]``; −∞ outside a site's alphabet.
 
-    ``every[b, i, code]`` are the scores of all symbols, where sites have different ones: log-probabilities for
-    ``readings="all"``, else the network's output, which tells only what it would have read.
+    ``every[b, i, code]`` are the scores of all symbols, if sites have different alphabets: log-probabilities for
+    ``readings="all"``, else the network's output, which only serves :meth:`other_mode`.
     """
 
     space: Categorical
     scores: Tensor
     every: Tensor | None = None
     finite: bool = False  # whether all scores are known to be finite
-    pinned: bool = False  # whether symbols are known, which may contradict an answer
-    gamma: float | None = None  # the temperature of the weights, where it is known
+    pinned: bool = False  # whether there are known symbols, which may contradict an answer
+    gamma: float | None = None  # the temperature of the weights, if known
 
     def __len__(self) -> int:
         return len(self.scores)
 
     @property
     def read(self) -> Tensor:
-        """The scores of all that can be read, ``[batch, n, codes]``."""
+        """The scores of all possible readings, ``[batch, n, codes]``."""
         return self.scores if self.every is None or self.space.readings == "grammatical" else self.every
 
     def log_prob(self, z: Tensor) -> Tensor:
@@ -298,7 +298,7 @@ class CategoricalBelief:
         return dice.categorical(self.read.detach().flatten(0, 1)).view(self.scores.shape[:2])
 
     def changed(self, change: Callable[[Tensor], Tensor], **facts: Any) -> CategoricalBelief:
-        """The belief whose scores, those of all symbols too, are ``change`` of these; other ``facts`` are new too."""
+        """Apply ``change`` to all scores, and set other ``facts``."""
         every = None if self.every is None else change(self.every)
         return replace(self, scores=change(self.scores), every=every, finite=False, **facts)
 
@@ -310,7 +310,7 @@ class CategoricalBelief:
         return self.changed(lambda scores: scores[index])
 
     def tempered(self, gamma: float) -> CategoricalBelief:
-        """The weights of the space's states; what else can be read has none."""
+        """The tempered weights of the space's states; other readings have none."""
         if not gamma > 0:
             raise SpaceError(f"γ = {gamma} was given; a temperature is positive (∞ samples uniformly).")
         if math.isinf(gamma):
@@ -322,9 +322,9 @@ class CategoricalBelief:
     def given(self, known: Tensor, *, fits: bool = False) -> CategoricalBelief:
         """P(z|x, z_i = k_i) for codes ``known[batch, n]``, −1 where a site is unknown: certain at known sites.
 
-        Sites are independent under P, so the others stay what they are. As the scores of all other codes are −∞, no
-        law, kernel or prediction can leave what is known, at any temperature. ``fits`` says that what is known is seen
-        to agree with the answers: laws then need not look.
+        Sites are independent under P, so the other sites are unchanged. All other codes at known sites score −∞, so no
+        draw or prediction can change a known symbol, at any temperature. ``fits`` promises that the known symbols agree
+        with the answers, so no law need check it.
         """
 
         def certain(scores: Tensor) -> Tensor:
