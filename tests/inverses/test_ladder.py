@@ -334,7 +334,7 @@ def test_a_slow_function_is_measured_before_it_is_tabulated() -> None:
 
 
 def test_a_slow_function_is_not_tabulated_when_its_task_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("softground.inverses.table.TABULATE_SECONDS", 5.0)
+    monkeypatch.setattr("softground.inverses.table.TABULATE_SECONDS", 0.5)
     calls = []
 
     def rule(*digits: int) -> int:
@@ -342,16 +342,23 @@ def test_a_slow_function_is_not_tabulated_when_its_task_is_made(monkeypatch: pyt
         time.sleep(0.001)
         return sum(digits)
 
-    space = sg.Categorical([range(10)] * 4)
-    task = sg.Task(space, sg.Program(rule, space), budget=Budget(seconds=5.0))
-    assert not task.inverse.exact  # 10,000 states would take ten seconds
+    space = sg.Categorical([range(10)] * 3)
+    task = sg.Task(space, sg.Program(rule, space), budget=Budget(seconds=0.5))
+    assert not task.inverse.exact  # 1,000 states would take a second
     assert len(calls) <= 256
-    choice = task.settle(task.constraint.encode([3]))
-    assert choice is not None
+    y = task.constraint.encode([3])
+    monkeypatch.setattr(task.inverse, "cap", 999)
+    choice = climb(task.inverse, y, task.budget)
     (table, why, _), (scan, advice, _) = choice.refused[:2]
     assert (choice.rung, table, scan) == ("chains", "table", "scan")
-    assert "10,000 states would take" in why
+    assert "1,000 states would take" in why
     assert "can be written as one" in advice
+    monkeypatch.undo()  # first states would ask about all states, too, so that a table costs no more
+    with pytest.warns(UserWarning, match=r"a table of its 1,000 states takes about 1 s"):
+        settled = task.settle(y)
+    assert settled is not None
+    assert settled.rung == "table"
+    assert len(calls) < 2500
 
 
 def test_a_table_beyond_the_default_is_made_within_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:

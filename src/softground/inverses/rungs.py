@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterator
 
 import torch
@@ -16,6 +17,7 @@ from ..preparing import duration, human, many, preparing, told
 from .base import Inverse
 from .circuit import Circuit
 from .composite import composite
+from .enumeration import Enumeration
 from .ladder import RUNGS as RUNGS
 from .ladder import Ask, Cache, GivesWay
 from .lists import MOST_EACH, Found, Key, Lists, keys
@@ -64,7 +66,15 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
         raise GivesWay(f"{many(size)} states take {human(needed)}, more than {human(ask.budget.bytes)}")
     needs = seconds_for(rule)
     if needs > ask.budget.seconds:
-        raise GivesWay(f"{many(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}")
+        if not isinstance(ask.inverse, Enumeration) or size > ask.inverse.cap:
+            raise GivesWay(
+                f"{many(size)} states would take {duration(needs)}, more than {duration(ask.budget.seconds)}"
+            )
+        warnings.warn(
+            f"The rule is slow: a table of its {size:,} states takes about {duration(needs)}, and first states for "
+            "chains as long. A Scan, parts (All), or a vectorised function would be quicker.",
+            stacklevel=2,
+        )
     told(f"A table of {many(size)} states takes about {duration(needs)}")
     return Table(rule, limit=ask.budget.bytes), f"all {size:,} states fit into a table"
 

@@ -78,9 +78,10 @@ class Scanned(Inverse):
         """A state drawn uniformly from S_y for each answer."""
         found = self.scan.has_solution(y)
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
-        if bool(found.any()):
-            flat = self.space.uniform(int(found.sum()), y.device)
-            z[found] = self.law(Target(flat, y[found], 1.0, checked=True)).draw(Sampler(seed, y.device))
+        dice = Sampler(seed, y.device)
+        for rows in torch.split(found.nonzero().flatten(), self.scan.tables(y.device).together):
+            flat = self.space.uniform(len(rows), y.device)
+            z[rows] = self.law(Target(flat, y[rows], 1.0, checked=True)).draw(dice)
         return Start(z, found, torch.ones_like(found))
 
     def set(self, y: Tensor) -> Sets:
