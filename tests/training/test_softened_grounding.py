@@ -21,6 +21,7 @@ from softground.target import Target
 from softground.task import Task
 from softground.tasks.formulas import formula_program, formula_task
 from softground.training import SoftenedGrounding
+from softground.training.step import Batch, Teacher
 
 
 def marginals(problem: Problem, gamma: float) -> Tensor:
@@ -132,3 +133,16 @@ def test_what_waits_is_not_taught_and_a_failure_names_the_example_though_others_
     states = task.space.encode([(5,), (5,), (3,)])
     assert torch.allclose(found.loss, -belief.rows(torch.tensor([0, 2, 3])).log_prob(states).mean())
     assert found.batch.weight[:, 0].tolist() == [1, 0, 1, 1]
+
+
+def test_a_teacher_of_ones_own_asks_for_the_law_of_the_batch() -> None:
+    """``batch.y`` is marked as the rule's codes, although training works with plain numbers."""
+
+    class Own(Teacher):
+        def teach(self, batch: Batch) -> torch.Tensor:
+            return batch.task.inverse.law(Target.at(batch.evidence, batch.y, 0.5)).marginals()
+
+    task = formula_task(1)
+    y, belief = task.constraint.encode([3, 4]), task.space.belief(torch.arange(18.0).sin().view(2, 1, 9))
+    ours = Lesson(SoftenedGrounding(Exact(task.inverse), Constant(0.5)), task, y)
+    assert torch.equal(Lesson(Own(), task, y).loss(belief).loss, ours.loss(belief).loss)
