@@ -35,6 +35,7 @@ from torch import Tensor
 
 from softground.dice import Dice, any_of
 from softground.experiments import Experiment
+from softground.inverses.base import coded
 from softground.kernels import DirectWalk, Metropolis
 from softground.learner import Stage
 from softground.projections import SwapInside
@@ -90,7 +91,7 @@ def drawn(task: Task, y: Tensor, dice: Dice) -> Tensor:
     """Uniform on S_y; where that is a complement, a state of S_y with one cell changed."""
     outside = y < 0
     uniform = task.space.uniform(len(y), y.device)
-    z = task.inverse.law(Target(uniform, torch.where(outside, ~y, y), 1.0)).draw(dice)
+    z = task.inverse.law(Target(uniform, coded(task.inverse, torch.where(outside, ~y, y)), 1.0)).draw(dice)
     return torch.where(outside[:, None], spoilt(z, dice), z) if bool(outside.any()) else z
 
 

@@ -42,6 +42,7 @@ def small(line: str) -> list[str]:
     return [command, *words, *(["--seconds", "1"] if command == "inspect" else [])]
 
 
+@pytest.mark.filterwarnings("ignore:Inputs have")  # the images are blank
 @pytest.mark.parametrize("line", [line for line in LINES if not ELSEWHERE.search(line)])
 def test_it_runs(line: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)

@@ -41,7 +41,7 @@ def load(name: str) -> ModuleType:
         ("futoshiki", {"epochs": 8, "count": 40}, 0.4),
         ("graph_colouring", {"epochs": 15, "count": 60}, 0.4),
         ("grid_of_sums", {"epochs": 3, "count": 300}, 0.3),
-        ("hierarchy", {"epochs": 6, "count": 600}, 0.2),
+        ("hierarchy", {"epochs": 8, "count": 600}, 0.2),
         ("killer_sudoku", {"epochs": 4, "count": 60}, 0.4),
         ("learn_short_read_long", {"epochs": 4, "count": 600}, 0.6),
         ("magic_square", {"epochs": 7, "count": 100}, 0.4),

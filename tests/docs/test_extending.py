@@ -161,6 +161,7 @@ ROWS = {
     "autoregressive.py": ("reals", "Autoregressive", "Space", "lambda: Autoregressive(3)", "LINE", "space"),
 }
 REGISTRY_HOMES = {
+    "EXACT": "softground.experiments.problem",
     "KERNELS": "softground.kernels.base",
     "OBJECTIVES": "softground.training.step",
     "SCHEDULES": "softground.schedules",
@@ -211,7 +212,7 @@ def test_a_new_part_touches_what_the_guide_says(tmp_path: Path) -> None:
     """All of them in a copy of the library: two edits for a part, one for a task; then everything holds and trains."""
     for folder in ("src", "tests"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.egg-info"))
-    for name in ("papers", "docs", "CONTRIBUTING.md", "pyproject.toml"):
+    for name in ("papers", "tools", "benchmarks", "docs", "CONTRIBUTING.md", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     package, table = tmp_path / "src" / "softground", tmp_path / "tests" / "support" / "proofs.py"
     for title, (room, part, base, make, ground, test) in ROWS.items():

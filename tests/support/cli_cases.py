@@ -74,6 +74,10 @@ def interrupted_at(event: int, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
 
     class Nervous(Display):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            self.every_batch = True
+
         def __call__(self, name: str, facts: dict[str, Any]) -> None:
             super().__call__(name, facts)
             heard.append(name)
@@ -81,4 +85,4 @@ def interrupted_at(event: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(1)  # the signal is heard at once; this is never slept through
 
-    monkeypatch.setattr("softground.report.Display", Nervous)
+    monkeypatch.setattr("softground.report.progress.Display", Nervous)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -56,7 +57,8 @@ def fits(states: torch.Tensor, q: torch.Tensor) -> bool:
 def test_the_exact_kernel_draws_from_it() -> None:
     # All rows of its matrix are Q* itself; walking through them would take 288² paths.
     exact, q = board_kernel("exact", TASK, True), law(0.7)
-    state, info = exact.step(Sampler(0), BOARDS[:1].expand(4_000, -1), target(4_000, 0.7))
+    goal = replace(target(4_000, 0.7), answers=TASK.constraint.encode([True] * 4_000))
+    state, info = exact.step(Sampler(0), BOARDS[:1].expand(4_000, -1), goal)
     assert fits(state, q)
     expected = (q[:, None, None] * torch.nn.functional.one_hot(BOARDS, 4)).sum(0)
     assert info.marginals is not None

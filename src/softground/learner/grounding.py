@@ -7,7 +7,8 @@ first third of the stage. *Annealed longer* begins at 4 and takes half of the st
 Scaling prevents merged symbols. Annealing avoids wrong readings that explain nearly every answer, but it slows learning
 if an answer says little about each symbol. So it needs answers with a share ι ≥ 0.3 of the symbols' information
 (:mod:`softground.training.information`), stages of at least six epochs, and a distribution on S_y. If an answer is no
-more informative than a truth value, log 2, scaling can delay the first steps, so the first start is plain.
+more informative than a truth value, log 2, scaling can delay the first steps, so the first start is plain. It is also
+plain if each site has its own head: different sites then have no usage in common.
 
 A given schedule and ``scaled=False`` are kept. Further starts (the setting ``restarts``) take the other ways in turn.
 """
@@ -61,7 +62,9 @@ def chosen(learner: Plan, train: list[Part], kept: Mapping[str, Any] | None) -> 
         nats, all_nats = (sum(one[0] * one[k] for one in each) / sum(one[0] for one in each) for k in (1, 2))
         share = nats / all_nats if all_nats else 1.0
         facts, reason = {"told": nats, "share": share}, f"an answer tells {share:.0%} of its symbols"
-        if nats <= TRUTH:
+        if all(part.task.space.head == "site" for part in train):
+            ways, reason = ["plain", "scaled", "annealed"], "each site has outputs of its own, and so no common usage"
+        elif nats <= TRUTH:
             ways, reason = ["plain", "scaled", "annealed"], "an answer tells no more than a truth value"
         elif share >= ENOUGH:
             ways = ["annealed", "annealed longer", "scaled"]
