@@ -133,7 +133,7 @@ READINGS = "readings::the_law_is_that_of_brute_force_over_all_strings"
 PAPER_LOG = "schedules::logarithmic_is_the_papers_formula_from_the_second_pass_on"
 
 # How a kernel's law is known: by its transition matrix, over all outcomes of the code that runs; or by drawing.
-MATRICES = {MATRIX, WALK, BOARD_MATRIX}
+MATRICES = {MATRIX, WALK, BOARD_MATRIX, "extending::the_kernel"}  # the last is the example that the guide adds
 STATISTICS = {REAL_DRAWS}
 OTHER_CLAIMS = {Metropolis: BIAS, PointMass: NEAREST}  # they do not claim to sample Q* by themselves
 
