@@ -59,19 +59,19 @@ class Model(Reader):
     Parameters
     ----------
     network
-        From a batch of inputs to what ``space`` reads. Predictions never change it: where it is in training mode or on
-        another device, they use a copy.
+        A module from a batch of inputs to the outputs that ``space`` reads. Predictions never change it: if it is in
+        training mode or on another device, they use a copy.
     space, task, device
-        The symbol vectors; the rule, without which nothing can be constrained or evaluated; where to predict. For a
-        family of tasks the spaces by shape, and the family.
+        The symbol vectors; the rule, which constraints and evaluation need; the device for predictions. For a family of
+        tasks, the spaces by shape, and the family.
     shape, dtype
-        What one input looks like, where known; an export needs it. For a family, by the examples' shape.
+        Shape and type of one input, if known; an export needs them. For a family, by the examples' shape.
     name, note
-        The task's name, and anything worth knowing.
+        The task's name, and a remark.
     extra
         Further facts to be saved: None, numbers, texts, lists, tuples, dicts.
     seen
-        What the training inputs looked like, where known (:mod:`softground.data.inputs`); for a family, by shape.
+        Figures of the training inputs, if known (:mod:`softground.data.inputs`); for a family, by shape.
     """
 
     network: nn.Module
@@ -93,7 +93,7 @@ class Model(Reader):
         return f"Model({self.name!r}, {type(self.network).__name__} on {self.device})"
 
     def save(self, path: Path | str) -> None:
-        """Write the model into the folder ``path``, where :func:`load` finds it. A model that was there is replaced."""
+        """Write the model into the folder ``path``, for :func:`load`. A model already there is replaced."""
         tensors = {f"network/{name}": value for name, value in self.network.state_dict().items()}
         document: Json = {
             "task": self.name,
@@ -121,7 +121,7 @@ class Model(Reader):
         return {"space": space_facts(self.space), "rule": facts, "input": shape, "seen": seen}
 
     def of(self, shape: Shape) -> Model:
-        """What reads examples of one shape, for a family: the same network, with that shape's space and task."""
+        """The model for one shape of a family: the same network, with that shape's space and task."""
         task = self.task[shape] if isinstance(self.task, Family) else None
         space = self.space[shape] if task is None else task.space
         return replace(
@@ -136,18 +136,18 @@ def load(
     network: nn.Module | None = None,
     task: Task | Family | None = None,
 ) -> Model:
-    """A model that :meth:`Model.save` wrote.
+    """Load a model that :meth:`Model.save` wrote.
 
     Parameters
     ----------
     path
         The folder.
     device
-        Where it is to predict.
+        The device for predictions.
     network
-        A module of the same kind, for a network that does not consist of known layers; its weights are replaced.
+        A module of the same kind, for a network of unknown layers; its weights are replaced.
     task
-        The rule, where it could not be saved, or to take the place of what was.
+        The rule, if it was not saved, or to replace the saved one.
     """
     folder, place = Path(path), chosen_device(device)
     document, tensors = read_model(folder)
@@ -187,7 +187,7 @@ def load(
 def _space_and_task(
     found: Mapping[str, Any], tables: dict[str, Tensor], name: str, given: Task | Family | None
 ) -> tuple[Any, Task | None]:
-    """The space, and the task that was given or, where it could be saved, kept."""
+    """The space, and the given task or the saved one."""
     if given is None:
         space = make_space(found["space"])
         if found["rule"] is None:
@@ -204,7 +204,7 @@ def _space_and_task(
 def _family(
     document: Mapping[str, Any], tensors: dict[str, Tensor], given: Task | Family | None
 ) -> tuple[dict[Any, Any], Family | None, dict[Any, Any], torch.dtype | None]:
-    """The spaces by shape, the family, and what one input of each shape looks like."""
+    """The spaces by shape, the family, and shape and type of one input of each shape."""
     if isinstance(given, Task):
         raise CheckpointError("One task was given; the model was saved with a family of tasks. Give a Family.")
     found = [(entry["shape"], entry, part(tensors, f"rules/{n}")) for n, entry in enumerate(document["family"])]
@@ -226,7 +226,7 @@ def _input(found: Mapping[str, Any] | None) -> tuple[tuple[int, ...] | None, tor
 
 
 def write_model(folder: Path, document: Mapping[str, object], tensors: Mapping[str, Tensor]) -> None:
-    """Write both into ``folder``; what was there is replaced."""
+    """Write both into ``folder``, replacing an earlier model."""
     data = pack(folder, tensors, {})
     about = {"softground": "model", "format": FORMAT, "version": __version__, "sha256": digest(data)}
     text = json.dumps(encode(about | dict(document)), allow_nan=False, indent=1).encode()
@@ -241,7 +241,7 @@ def write_model(folder: Path, document: Mapping[str, object], tensors: Mapping[s
 
 
 def read_model(folder: Path) -> tuple[Json, dict[str, Tensor]]:
-    """The document and the tensors, once the digest agrees; raises CheckpointError."""
+    """Read the document and the tensors, and check the digest; raises CheckpointError."""
     try:
         document = decode(parse_object(read_bounded(folder / DOCUMENT, DOCUMENT_LIMIT)))
         if not isinstance(document, dict) or document.get("softground") != "model":
@@ -264,7 +264,7 @@ def read_model(folder: Path) -> tuple[Json, dict[str, Tensor]]:
 
 
 def space_facts(space: object) -> Json | None:
-    """The space by its kind and arguments; None for one of the user's own."""
+    """The space by its kind and arguments; None for a user's own class."""
     for name, kind in SPACES.items():
         if type(space) is kind:
             arguments = {
@@ -275,12 +275,12 @@ def space_facts(space: object) -> Json | None:
 
 
 def same_space(found: Mapping[str, object] | None, space: object) -> bool:
-    """Whether a saved space is this one, as far as that is known; what an older file does not say was the default."""
+    """Whether a saved space equals this one; entries missing in an older file had the default."""
     return found is None or space_facts(make_space(found)) == space_facts(space)
 
 
 def writable(facts: Json | None) -> Json | None:
-    """The facts, if JSON can hold them; symbols may be anything that can be hashed."""
+    """The facts, if JSON can hold them; symbols may be any hashable objects."""
     try:
         encode(facts)
     except CheckpointError:

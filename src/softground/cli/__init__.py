@@ -1,7 +1,7 @@
 """The command line: ``softground train | resume | evaluate | predict | report | …``, as ``--help`` lists them.
 
 Each command is a module of this folder with a class ``Command``: tyro reads the arguments into its fields, and its
-method ``run`` does the work. Nothing is imported before it is needed, so that ``--help`` answers at once.
+method ``run`` does the work. Imports wait until they are needed, so that ``--help`` is fast.
 """
 
 import gc
@@ -16,21 +16,21 @@ from typing import Any
 
 from ..errors import SoftgroundError
 
-# Exit codes beside 0 (done) and 1 (a bug of ours). The last: the reader of the output went away.
+# Exit codes other than 0 (done) and 1 (a bug). The last: the reader of the output has stopped.
 BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 COMMANDS = {
     "train": "Train a network on a task.",
-    "resume": "Go on with an interrupted run.",
+    "resume": "Continue an interrupted run.",
     "evaluate": "Evaluate a run's network.",
     "predict": "Read symbols in image files with a run's network.",
     "solve": "Solve Sudoku puzzles in image files, or test puzzles, with a run's network.",
-    "open": "Show a run in a browser as it goes on, and read what you draw.",
+    "open": "Show a run in a browser, live, and read symbols that you draw.",
     "report": "Write a run's page again, or put runs side by side.",
     "runs": "List runs, compare them, remove them.",
-    "inspect": "Look at a task, or a DIMACS file, before training: what y can tell, projections.",
+    "inspect": "Examine a task before training: information in the answers, projections.",
     "export": "Write a run's network as ONNX.",
     "tasks": "List the tasks that can be trained.",
-    "new-task": "Write a task of your own to begin with, and its test.",
+    "new-task": "Write a template for your own task, and its test.",
     "completion": "Print a script that completes commands and options in your shell.",
 }
 BY_TASK = ("train", "inspect")  # commands whose first argument is a task
@@ -45,16 +45,16 @@ Teach networks to recognise symbols from rules instead of labels.
 
 
 def main(argv: Sequence[str] | None = None, pages: bool = True) -> int:
-    """Run a command; returns its exit code.
+    """Run a command and return its exit code.
 
-    Without ``pages``, help is made anew: for a program that has registered more than the pages of help name.
+    Without ``pages``, help is generated anew, for a program that has registered more tasks or members.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     return _part_company(politely(lambda: _run(args, pages)))
 
 
 def politely(work: Callable[[], None], name: str = "softground") -> int:
-    """Do the work; returns its exit code. What a user can mend is said in one line that begins with ``name``."""
+    """Do the work and return its exit code. Errors that a user can fix become one line that begins with ``name``."""
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed, as by >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
@@ -75,10 +75,9 @@ def politely(work: Callable[[], None], name: str = "softground") -> int:
 
 
 def _part_company(code: int) -> int:
-    """Leave the other processes of a run for good.
+    """End a process of a distributed run at once.
 
-    torch may abort ("terminate called without an active exception") where it takes connections down after Python has
-    ended, so a process that had any ends here.
+    torch may abort ("terminate called without an active exception") when it closes connections after Python has ended.
     """
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not (distributed.is_available() and distributed.is_initialized()):
@@ -109,7 +108,7 @@ def _run(args: list[str], pages: bool) -> None:
         return print(page)
     rest = ["--help" if word == "--help-all" else word for word in rest]
     kind: Any = None
-    gc.disable()  # modules stay: looking for garbage among them while they load would take a fifth of the time
+    gc.disable()  # garbage collection would take a fifth of the time for imports
     try:
         kind, rest, parse = _read(name, rest)
         asked = parse()
@@ -124,7 +123,7 @@ def _run(args: list[str], pages: bool) -> None:
 
 
 def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]]:
-    """A command's class, its words, and what makes a command of them."""
+    """Find a command's class, its words, and a function that makes the command."""
     import tyro
 
     kind, prog, about = None, f"softground {name}", None if name not in NESTED else COMMANDS[name]
@@ -135,7 +134,7 @@ def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]
         from .options import options_of, task_first
 
         rest = expanded(task_first(name, rest))
-        if rest[0] != "--help":  # one task's options are made sooner than those of all
+        if rest[0] != "--help":  # options of one task are faster to make than those of all
             known = known_to(kind_of(rest[0]))
             kind, prog, about = options_of(rest[0], _module(name).Command), f"{prog} {rest.pop(0)}", None
     if name == "runs":
@@ -149,7 +148,7 @@ def _read(name: str, rest: list[str]) -> tuple[Any, list[str], Callable[[], Any]
 
 
 def _refuse_retired(words: list[str], known: Any) -> None:
-    """Refuse options that are gone, and values of others that are, with what to use instead."""
+    """Refuse retired options and values, and name the replacement."""
     from ..retired import Retired, instead
 
     for word, following in zip_longest(words, words[1:], fillvalue=""):
@@ -160,7 +159,7 @@ def _refuse_retired(words: list[str], known: Any) -> None:
 
 
 def _refuse_aliases(words: list[str], known: Container[str], prog: str) -> None:
-    """Refuse the names that other programs have for an option of this one, and name it."""
+    """Refuse other programs' names of an option, and name ours."""
     for word in words:
         meant = ALIASES.get(word.partition("=")[0].lstrip("-").replace("_", "-"), "") if word.startswith("-") else ""
         if meant.replace("-", "_") in known and meant:
@@ -168,7 +167,7 @@ def _refuse_aliases(words: list[str], known: Container[str], prog: str) -> None:
 
 
 def command(name: str) -> Any:
-    """What tyro reads a command's arguments into: a class, or one class per task."""
+    """The class that tyro reads a command's arguments into, or one class per task."""
     if name not in BY_TASK:
         return _module(name).Command
     from .options import by_task
@@ -181,7 +180,7 @@ def _module(name: str) -> Any:
 
 
 def _complain(error: Exception, name: str) -> int:
-    """Say in one line what a user can mend. Everything else is a bug of ours and keeps its traceback."""
+    """Print an error that a user can fix in one line. Any other error is a bug and keeps its traceback."""
     if isinstance(error, SoftgroundError | OSError):  # a name that is too long, say, in the system's own words
         text = f"{type(error).__name__}: {error}"
     elif isinstance(error, MemoryError):
@@ -193,14 +192,14 @@ def _complain(error: Exception, name: str) -> int:
 
     from ..files import harmless
 
-    # Not as markup: messages hold lists and paths, whose brackets are meant as they are.
+    # Without markup, because messages hold lists and paths with brackets.
     line = Text.assemble((f"{name}: ", "bold red"), harmless(text))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
     return BAD_INPUT
 
 
 def in_options(part: object, own: Container[str]) -> Any:
-    """A part of a message for Python: a setting as the command's option, where it has that one; a text as it is.
+    """Translate a part of a message for Python: a setting becomes the command's option, if it has one.
 
     >>> from softground.errors import Setting
     >>> in_options(Setting("device", "gpu"), ["device"]), in_options("device=gpu", ["device"])

@@ -1,4 +1,4 @@
-"""``softground completion``: a script that teaches a shell the commands, tasks and options."""
+"""``softground completion``: a script that completes commands, tasks and options in a shell."""
 
 from dataclasses import dataclass, make_dataclass
 from typing import Annotated, Any, Literal

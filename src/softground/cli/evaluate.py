@@ -19,18 +19,18 @@ class Command(OfRun):
     """Evaluate a run's network on its test data, or on examples of your own."""
 
     data_dir: Path | None = None
-    """Where the run's data lie now (default: where they lay when it began)."""
+    """Current folder of the run's data (default: their folder when the run began)."""
     examples: Path | None = None
     """Evaluate on these examples instead: an .npz with arrays x, y and, if known, symbols."""
     device: Device = "auto"
-    """Where to compute."""
+    """Device to compute on."""
 
     def run(self) -> None:
         folder = self.folder
         figures: Json
         further: list[str] = []
         if self.examples is not None:
-            examples = read_examples(self.examples)  # first: it is refused sooner than a model is read
+            examples = read_examples(self.examples)  # first, to refuse a bad file before reading the model
             figures = model_of(folder, self.previous, self.device).evaluate(examples)
         elif folder.read_config().get("recipe") is None:
             raise DataError(

@@ -1,6 +1,6 @@
 """Options from a file (``--config``) or from a run (``--like``): words put before those of the command line, which win.
 
-So they are read and checked by the same parser, and nothing is new about them but where they were written down.
+The same parser reads and checks them.
 """
 
 import json
@@ -21,7 +21,7 @@ LARGEST = 2**20  # bytes of a file of options
 
 
 def expanded(words: list[str]) -> list[str]:
-    """The words after a command, the task first, with what ``--like`` and ``--config`` name put before the others."""
+    """The words after a command: the task, then the options of ``--like`` and ``--config``, then the others."""
     task, *rest = words
     found: list[str] = []
     for option, read in (("--like", _of_run), ("--config", _of_file)):  # a file overrides a run
@@ -33,7 +33,7 @@ def expanded(words: list[str]) -> list[str]:
 
 
 def words_of(options: Mapping[str, object]) -> Iterator[str]:
-    """Options as they are written on the command line; those that are None are left out.
+    """Write options as words of the command line, without those that are None.
 
     >>> list(words_of({"epochs": 3, "one_cycle": False, "lengths": [1, 3], "data_dir": None}))
     ['--epochs', '3', '--no-one-cycle', '--lengths', '1', '3']
@@ -48,7 +48,7 @@ def words_of(options: Mapping[str, object]) -> Iterator[str]:
 
 
 def _of_run(path: Path, task: str) -> Json:
-    """All settings of a run, and where its data lie."""
+    """All settings of a run, and the folder of its data."""
     folder = RunFolder.open(path)
     recipe = recipe_of(folder)
     if recipe.task != Path(task).name:
@@ -62,7 +62,7 @@ def _of_run(path: Path, task: str) -> Json:
 def options_in(recipe: Recipe) -> Json:
     """A recipe as the options that make it again."""
     found = {"preset": recipe.preset, **recipe.problem}
-    found.pop("sha256", None)  # of a file of one's own, which is as it is now
+    found.pop("sha256", None)  # the digest of a user's file, which may have changed
     return found | {name: getattr(recipe, name) for name in settings() if name not in kind_of(recipe.task).absent}
 
 
@@ -99,4 +99,4 @@ def _parsed(path: Path, text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error  # which has lines of its own
+        raise ValueError(" ".join(str(error).split())) from error  # pyyaml's message has several lines

@@ -17,13 +17,13 @@ WIDEST, COLUMN = 100, 30  # of a line, and of the options' own column
 
 @cache
 def written() -> dict[str, Any]:
-    """What ``help.json`` holds: the pages by command, their options, and the tasks."""
+    """The content of ``help.json``: the pages by command, their options, and the tasks."""
     found: dict[str, Any] = json.loads((resources.files(__package__) / "help.json").read_text(encoding="utf-8"))
     return found
 
 
 def page_for(words: list[str]) -> str | None:
-    """The page that a command line with ``--help`` or ``--help-all`` asks for; None where there is none."""
+    """The page for a command line with ``--help`` or ``--help-all``; None without such a page."""
     whole = "--help-all" in words
     if not words or not (whole or {"-h", "--help"} & {*words} or words in (["train"], ["inspect"])):
         return None
@@ -31,14 +31,14 @@ def page_for(words: list[str]) -> str | None:
     pages = written()["pages"]
     if command == "runs" or (command in ("train", "inspect") and first and not first.startswith("-")):
         named = pages.get(f"{command} {'FILE.py' if first.endswith('.py') else first}")
-        page = named or (pages[command] if command == "runs" else None)  # a task that is not known is refused
+        page = named or (pages[command] if command == "runs" else None)  # an unknown task is refused
     else:
         page = pages.get(command)
     return None if page is None else _laid_out(page, whole)
 
 
 def _laid_out(page: dict[str, Any], whole: bool) -> str:
-    """A page as text, its options in groups."""
+    """Lay out a page as text, its options in groups."""
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
     lines = [f"usage: softground {page['usage']}", "", *textwrap.wrap(page["about"], width)]
     options = [written()["options"][number] for number in page["options"]]

@@ -1,4 +1,4 @@
-"""``softground inspect TASK``: what can be known before training."""
+"""``softground inspect TASK``: examine a task before training."""
 
 import json
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from .options import RunOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Command(RunOptions):
-    """What can be known about a task before training."""
+    """Examine a task before training."""
 
     sample: int = 16
-    """Distinct answers to look at."""
+    """Distinct answers to examine."""
     seconds: float = SECONDS
-    """Time limit, without the time to build the task and its data. What is not done by then is left out, and named."""
+    """Time limit, without the time to build the task and its data. The output names parts that did not finish."""
     quiet: bool = False
     """No progress display."""
     json: bool = False
@@ -43,14 +43,14 @@ class Command(RunOptions):
         answers = task.computed(support) if isinstance(task, Task) and support is not None else None
         shapes: dict[Any, tuple[Task, Any, Any]]
         if isinstance(task, Task) and answers is not None and None not in answers:
-            shapes = {None: (task, answers, support)}  # what occurs says all; no image need be read
+            shapes = {None: (task, answers, support)}  # combinations suffice, so no image is read
         else:
             parts = data_with_tasks(task, problem.load(recipe.seed).train)
             shapes = {s: (t, data.y, occurring(t, data) if support is None else support) for s, t, data, _ in parts}
         self._show({shape: self._inspected(recipe, shape, *each, len(shapes)) for shape, each in shapes.items()})
 
     def _inspected(self, recipe: Recipe, shape: Any, task: Task, answers: Any, support: Any, count: int) -> Inspection:
-        """What is found for one shape, in its part of the time."""
+        """Inspect one shape, in its part of the time."""
         name = task.name if shape is None else f"{task.name}, shape {shape}"
         with Console(stderr=True, quiet=self.quiet or self.json).status(f"{name} …") as status:
             return inspect(
@@ -65,7 +65,7 @@ class Command(RunOptions):
             )
 
     def _show(self, found: dict[Any, Inspection]) -> None:
-        """Print what was found for each shape; None is the shape of a task that has only one."""
+        """Print the inspection of each shape; None is the shape of a single task."""
         if self.json and None in found:
             print(found[None].to_json())
         elif self.json:
@@ -78,14 +78,14 @@ class Command(RunOptions):
                 console.print(part)
 
     def _less(self) -> dict[str, int]:
-        """No more data than an inspection reads, where their number is an option."""
+        """Options for as few data as an inspection needs."""
         wanted = {"train_size": 50 * self.sample, "test_size": 16}
         sizes = {name: getattr(self, name, None) for name in wanted}
         return {name: min(size, wanted[name]) for name, size in sizes.items() if isinstance(size, int)}
 
 
 def occurring(task: Task, data: object) -> Any:
-    """The data themselves, where they say which combinations of symbols occur."""
+    """The data, if they state which combinations of symbols occur."""
     return data if task.space.categorical and getattr(data, "symbols", None) is not None else None
 
 

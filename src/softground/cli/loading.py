@@ -24,7 +24,7 @@ from ..task import Family, Task
 
 @dataclass(frozen=True, kw_only=True)
 class OfRun:
-    """What the commands on one run folder have in common."""
+    """Common options of commands on one run folder."""
 
     run_folder: Annotated[Path, tyro.conf.Positional]
     """The run folder."""
@@ -33,11 +33,11 @@ class OfRun:
     json: bool = False
     """Print one JSON object, and nothing else."""
     file: Path | None = None
-    """The file of a rule of your own, as given to softground train: imported only if it is named here."""
+    """The file of your own rule, as given to softground train: imported only if it is named here."""
 
     @property
     def folder(self) -> RunFolder:
-        """The run folder, which must be one."""
+        """Open the run folder."""
         if self.file is not None:
             open_rule(self.file)
         return RunFolder.open(self.run_folder)
@@ -51,7 +51,7 @@ def load_run(
     try:
         _give(experiment.network, folder, previous)
     except CheckpointError:
-        recipe_of(folder)  # says so if the network is one that is gone
+        recipe_of(folder)  # refuses a retired network
         raise
     learner = experiment.learner()
     learner.fitted = True
@@ -60,7 +60,7 @@ def load_run(
 
 def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto") -> Model:
     """The run's network as a model, with the weights of its checkpoint. No data are read."""
-    folder.read_config()  # which refuses a folder of another version
+    folder.read_config()  # refuses a folder of another version
     model = load(folder.path / MODEL, device=device)
     _give(model.network, folder, previous)
     model.task = model.task or task_of(folder)
@@ -68,7 +68,7 @@ def model_of(folder: RunFolder, previous: bool = False, device: Device = "auto")
 
 
 def task_of(folder: RunFolder) -> Task | Family | None:
-    """The task of a run, without its data; None where it is a rule of one's own whose file was not named."""
+    """The task of a run, without its data; None for a user's rule whose file was not named."""
     recipe: Any = folder.read_config().get("recipe")
     task = str(recipe.get("task")) if isinstance(recipe, dict) else ""
     if recipe is None or (task.endswith(".py") and task not in OPENED):
@@ -78,7 +78,7 @@ def task_of(folder: RunFolder) -> Task | Family | None:
 
 
 def _give(network: Any, folder: RunFolder, previous: bool) -> None:
-    """Put the checkpoint's weights into the run's network."""
+    """Load the checkpoint's weights into the run's network."""
     try:
         network.load_state_dict(network_of(folder, previous))
     except RuntimeError as error:
@@ -88,7 +88,7 @@ def _give(network: Any, folder: RunFolder, previous: bool) -> None:
 
 
 def read_examples(path: Path) -> Examples:
-    """The examples in an ``.npz`` file, with true symbols where it has them; nothing in it is unpickled."""
+    """Read examples and, if present, true symbols from an ``.npz`` file, without unpickling."""
     if not path.is_file():
         raise DataError(f"{path}: there is no such file. Give an .npz with arrays x, y and perhaps symbols.")
     if not zipfile.is_zipfile(path):  # numpy would advise to unpickle it

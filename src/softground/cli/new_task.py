@@ -1,4 +1,4 @@
-"""``softground new-task NAME``: a task of your own to begin with, and its test."""
+"""``softground new-task NAME``: a template for your own task, and its test."""
 
 import keyword
 import sys
@@ -16,10 +16,10 @@ TEMPLATES = {"task.py.txt": "{}.py", "test.py.txt": "test_{}.py"}
 
 @dataclass(frozen=True)
 class Command:
-    """Write NAME.py, a small task that trains as it is and is meant to be changed, and test_NAME.py."""
+    """Write NAME.py, a small working task for you to change, and test_NAME.py."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """What to call it: a Python name, such as receipts."""
+    """The task's name, a Python name such as receipts."""
     out: Path = Path()
     """The folder to write to (default: this one)."""
 

@@ -21,26 +21,26 @@ from .loading import OfRun, model_of, task_of
 
 @dataclass(frozen=True, kw_only=True)
 class Command(OfRun):
-    """Show a run in a browser, as it goes on or as it ended, and read what you draw or drop.
+    """Show a run in a browser, live or finished, and read images that you draw or drop.
 
-    Only this machine can see it, and only at the address that is printed. Ctrl-C ends it.
+    Only this machine can open the page, and only at the printed address. Ctrl-C ends it.
     """
 
     port: int = 0
-    """The port to listen on; 0 takes any that is free."""
+    """The port to listen on; 0 takes any free port."""
     browser: bool = True
     """Open the page in a browser."""
     device: Device = "cpu"
-    """Where to compute."""
+    """Device to compute on."""
 
     def run(self) -> None:
         folder = self.folder
-        folder.read_config()  # which refuses a folder of another version
+        folder.read_config()  # refuses a folder of another version
         with TemporaryDirectory() as private, suppress(KeyboardInterrupt):
             serve(folder, lambda: self._model(folder), self.port, partial(self._ready, Path(private)))
 
     def _model(self, folder: RunFolder) -> Model:
-        """The run's network, with a rule that gives values where there is one: a saved scan may only check."""
+        """The run's network, if possible with a rule that computes answers: a saved scan may only check them."""
         model = model_of(folder, self.previous, self.device)
         if isinstance(model.task, Task) and model.space.categorical:
             some = torch.zeros(1, model.space.sites, dtype=torch.long)

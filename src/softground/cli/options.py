@@ -42,14 +42,14 @@ LONG |= {"sigma", "margin", "dropped", "ink"}
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Place):
-    """What the commands on a task have in common, beside the task's own options and the recipe's settings."""
+    """Common options of commands on a task, apart from the task's own and the recipe's settings."""
 
     preset: Literal["paper", "best"] = "best"
-    """paper: the paper's setting; best: what we recommend. The other options override single parts of it."""
+    """paper: the paper's setting; best: our recommendation. Other options override single parts of it."""
     seed: int = 0
     """Determines every random draw."""
     like: Path | None = None
-    """A run folder: take all its settings, but those given here."""
+    """A run folder: take all its settings, except those given here."""
     config: Path | None = None
     """A .toml, .yaml or .json file of options by their names, as in epochs = 5; those given here win."""
 

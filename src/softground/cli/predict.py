@@ -1,4 +1,4 @@
-"""``softground predict RUN IMAGE…``: what a run's network reads in image files. No data set is needed."""
+"""``softground predict RUN IMAGE…``: read image files with a run's network, without its data."""
 
 import csv
 import json
@@ -24,18 +24,18 @@ from .loading import OfRun, model_of, task_of
 
 @dataclass(frozen=True, kw_only=True)
 class Command(OfRun):
-    """Read symbols in image files with a run's network, and say what answer they give."""
+    """Read symbols in image files with a run's network, and compute their answer."""
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Image files, one per symbol, in order; several examples may follow each other."""
     strip: bool = False
     """Each file shows all symbols of an example side by side, in equal widths."""
     constrained: bool = False
-    """Only symbols that have an answer at all, such as those of a valid board; of these the most probable."""
+    """Predict the most probable symbols that have an answer, such as a valid board."""
     csv: bool = False
-    """Print a table as CSV, one row for each symbol, with the file that it was read in."""
+    """Print a table as CSV, one row for each symbol, with its file."""
     device: Device = "auto"
-    """Where to compute."""
+    """Device to compute on."""
 
     def run(self) -> None:
         if self.json and self.csv:
@@ -78,7 +78,7 @@ class Command(OfRun):
             print(harmless(f"{symbols}   {value}   probability {prod(p['probabilities']):.1%}"))
 
     def _one_shape(self, model: Model) -> Model:
-        """What reads as many symbols as there are images, for a network that reads several numbers of them."""
+        """The model for as many symbols as there are images, if the network reads several numbers of them."""
         sites = {space.sites: shape for shape, space in model.space.items()}
         if self.strip or len(self.images) not in sites:
             raise DataError(

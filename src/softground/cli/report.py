@@ -31,7 +31,7 @@ class Command:
     out: Path | None = None
     """The file to write (default: report.html in the run folder; compare.html here)."""
     data_dir: Path | None = None
-    """Where the runs' data lie now, in case examples must be read again."""
+    """Current folder of the runs' data, in case examples must be read again."""
     open: bool = False
     """Show the page in a browser."""
     json: bool = False
@@ -68,7 +68,7 @@ class Command:
             raise SoftgroundError(wrong)
 
     def _look(self, folder: RunFolder) -> None:
-        """Make the findings of a run, if they are missing or older than its last epoch."""
+        """Make a run's findings if they are missing or older than its last epoch."""
         known = Findings.read(folder)
         if not folder.has_checkpoint() or (known is not None and known.epochs == len(folder.read_metrics())):
             return

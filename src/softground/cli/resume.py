@@ -1,4 +1,4 @@
-"""``softground resume RUN``: go on with an interrupted run, or with a finished one for more epochs."""
+"""``softground resume RUN``: continue an interrupted run, or extend a finished one."""
 
 import json
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from .loading import OfRun
 
 @dataclass(frozen=True, kw_only=True)
 class Command(OfRun):
-    """Go on with an interrupted run. The result is the same, bit by bit, as if it had never stopped."""
+    """Continue an interrupted run. The result is identical to that of an uninterrupted one."""
 
     data_dir: Path | None = None
-    """Where the data lie now (default: where they lay when the run began)."""
+    """Current folder of the data (default: their folder when the run began)."""
     epochs: int | None = None
     """Continue a finished run until Stage I has this many epochs; with a Stage II, see --zero-epochs."""
     zero_epochs: int | None = None

@@ -38,9 +38,9 @@ class Command(OfRun):
     givens: int | None = None
     """Cells of each that are not blank (default: 30 of 9×9, 6 of 4×4); where one solution needs more, more."""
     data_dir: Path | None = None
-    """Where the run's data lie now (default: where they lay when it began)."""
+    """Current folder of the run's data (default: their folder when the run began)."""
     device: Device = "auto"
-    """Where to compute."""
+    """Device to compute on."""
 
     def run(self) -> None:
         config = self.folder.read_config()

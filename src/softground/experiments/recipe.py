@@ -1,7 +1,7 @@
 """A recipe: every setting of a run, resolved, in one frozen object that goes to JSON and back.
 
 Presets and command-line options only make recipes (:meth:`~softground.experiments.problem.Problem.recipe`). A run
-folder keeps the recipe: a run can be read, repeated and resumed without knowing what a preset meant at the time.
+folder keeps the recipe, so a run can be read, repeated and resumed even if a preset changes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..schedules import SCHEDULES
 from ..training.step import OBJECTIVES
 
 IMPLIED: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Json]] = {}
-"""Settings that an objective implies, by its name, from a preset's values and those given, which win."""
+"""Settings implied by an objective, by its name: functions of the preset's values and the given ones, which win."""
 
 
 UNVARIED = {"scaled", "schedule", "gamma", "objective", "noise", "known", "anchors", "anchor_symbols", "members"}
-"""Settings with which a preset does not begin again by itself: they say how to train, or are labels."""
+"""Settings that switch off a preset's further starts: they fix how to train, or add labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(TrainingSettings):
-    """Everything that decides a run. The defaults are the paper's (Appendix B.3) where it has one for all tasks.
+    """Everything that determines a run. Defaults are the paper's (Appendix B.3), if it has one for all tasks.
 
     The paper's 1,000 epochs count every walk over the data as one: with T = 10 they are 100 epochs that update the
     network, after 10 of uniform sampling. The authors' code cools by 0.95 per epoch.
@@ -43,7 +43,7 @@ class Recipe(TrainingSettings):
     preset: str = "paper"
     objective: str = setting(
         "grounding",
-        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, as a yardstick; semantic: the "
+        "grounding: the paper's method; zero: its Stage II alone; sup: with labels, for comparison; semantic: the "
         "semantic loss; parts: the rule's parts one by one.",
         OBJECTIVES,
     )
@@ -52,34 +52,34 @@ class Recipe(TrainingSettings):
         "The transition; metropolis is the paper's, the others sample Q* exactly; auto: the exact one where Q* is "
         "known, else a walk on the projection that moves best in a trial.",
     )
-    inverse: str = setting("auto", "How inverse projections are computed; auto takes the fastest that fits.")
-    marginals: bool = setting(False, "Learn from the kernel's marginals, where it has them, instead of its draws.")
+    inverse: str = setting("auto", "The inverse, which finds solutions; auto takes the fastest that fits.")
+    marginals: bool = setting(False, "Train on exact marginals instead of samples, if the kernel has them.")
     scaled: bool | None = setting(
         False,
         "Whether the rule sums over P(z|x) divided by the network's usage of the symbols, against readings that merge "
         "symbols; presets leave it to the library.",
     )
-    schedule: str = setting("exp", "How γ falls; auto: as the library chooses before training.", SCHEDULES)
+    schedule: str = setting("exp", "The schedule of γ; auto: the library chooses before training.", SCHEDULES)
     gamma: float = setting(1.0, "γ₀, the first temperature.")
-    floor: float = setting(0.02, "Where γ stops falling.")
-    warmup: int = setting(10, "Epochs at γ = ∞ to begin with.")
-    steps: int = setting(10, "T, kernel steps per gradient step (0: as many as move the chains, by trial).")
+    floor: float = setting(0.02, "The smallest γ of Stage I.")
+    warmup: int = setting(10, "Start with this many epochs at γ = ∞.")
+    steps: int = setting(10, "T, kernel steps per gradient step (0: chosen by a trial of the chains).")
     epochs: int = setting(110, "Epochs of Stage I.")
     wait: int = setting(
-        0, "Most epochs of Stage I in which γ and learning rate wait for the network to explain half of the answers."
+        0, "Hold γ and the learning rate until half of the answers are explained, for at most this many epochs."
     )
     zero_epochs: int = setting(30, "Epochs of Stage II (γ = 0).")
     optimizer: str = setting("sgd", "Stage I's optimiser.", ("sgd", "adam", "adamw"))
     learning_rate: float = setting(0.1, "Stage I's learning rate.")
-    weight_decay: float | None = setting(None, "Stage I's weight decay; adamw has 0.01 and the others none.")
+    weight_decay: float | None = setting(None, "Stage I's weight decay (adamw: 0.01; other optimisers: 0).")
     one_cycle: bool = setting(False, "Raise the learning rate at first, then let it fall along a cosine.")
     zero_learning_rate: float = setting(1e-3, "Stage II's learning rate, for Adam.")
-    zero_weight_decay: float | None = setting(None, "Stage II's weight decay, otherwise none.")
+    zero_weight_decay: float | None = setting(None, "Stage II's weight decay, otherwise 0.")
     zero_batch_size: int | None = setting(None, "Stage II's examples per batch, otherwise Stage I's.")
     network: str = setting("lenet", "The network.")
     standardise: bool = setting(False, "Give the network images of mean 0 and standard deviation 1 instead of 0 … 1.")
-    augment: bool = setting(False, "Random distortions of the training images.")
-    known: float = setting(0.0, "Share of the training symbols that training knows; for experiments.")
+    augment: bool = setting(False, "Distort the training images at random.")
+    known: float = setting(0.0, "Share of the training symbols given as labels; for experiments.")
     anchors: int = setting(0, "Labelled images per symbol, out of the training data, to learn from; for experiments.")
     anchor_symbols: tuple[str, ...] = setting(
         (), "The symbols that anchors show, such as 0 1 (otherwise all); one image of each, unless --anchors says more."
@@ -89,8 +89,8 @@ class Recipe(TrainingSettings):
         "A prior on how often symbols are used, against readings that merge symbols: uniform, or the shares in the "
         "order of the symbols, as in 0.2,0.5,0.3. It falls away in training.",
     )
-    usage_weight: float = setting(3.0, "What the usage prior counts beside the loss of a site.")
-    members: int = setting(1, "Networks of an ensemble, each trained for itself.", least=1)
+    usage_weight: float = setting(3.0, "Weight of the usage prior, relative to the loss of a site.")
+    members: int = setting(1, "Networks of an ensemble, each with its own loss.", least=1)
     keep: str = setting(
         "last",
         "Stage I leaves its last network, the one that explains most training answers (best), or the one with the best "
@@ -121,7 +121,7 @@ class Recipe(TrainingSettings):
 
     @classmethod
     def of_json(cls, given: object, where: Path) -> Recipe:
-        """The recipe kept in the file ``where``, checked value by value: anybody may have changed it."""
+        """Read a recipe from the file ``where``, checking each value."""
         if not isinstance(given, dict) or not isinstance(given.get("problem"), dict):
             raise CheckpointError(f"{where} holds no recipe. Restore the file, or start the run again.")
         values = checked(cls, given, where)
@@ -137,20 +137,20 @@ def settings() -> dict[str, dataclasses.Field[Any]]:
 
 
 def resolved(preset: Mapping[str, object], given: Mapping[str, object]) -> Json:
-    """A preset's values with those that were ``given`` in their place, and what follows from the objective.
+    """Combine a preset's values, the ``given`` ones, which win, and settings implied by the objective.
 
-    Stage II is part of the paper's method; other objectives get it only where it is asked for (Table 3).
+    Stage II is part of the paper's method; other objectives have it only on request (Table 3).
     """
     objective = given.get("objective", preset.get("objective", "grounding"))
     implied = IMPLIED[objective](preset, given) if objective in IMPLIED else {}
     values = {**preset, **implied, **given}
     if values.get("schedule") == "auto":
-        if "schedule" not in given and given.keys() & {"gamma", "floor", "warmup"}:  # which say how γ is to go
+        if "schedule" not in given and given.keys() & {"gamma", "floor", "warmup"}:  # these describe a schedule
             values["schedule"] = "constant"
         if given.keys() & UNVARIED:
             values["restarts"] = given.get("restarts", 0)
     if given.get("schedule", "constant") not in ("constant", "auto") and not values.get("floor", 1.0):
-        values["floor"] = Recipe.floor  # the preset does not cool, so its floor is none
+        values["floor"] = Recipe.floor  # the preset does not cool, so it has no floor
     if objective != "grounding":
         values["zero_epochs"] = 0 if objective == "sup" else given.get("zero_epochs", 0)
         if not values["zero_epochs"]:  # then the preset's Stage II does not apply
@@ -163,7 +163,7 @@ def resolved(preset: Mapping[str, object], given: Mapping[str, object]) -> Json:
 
 
 def checked(kind: type[Any], given: Mapping[str, object], where: Path) -> Json:
-    """The fields of a dataclass as the file ``where`` has them, each of its type."""
+    """Check the types of a dataclass's fields, read from the file ``where``."""
     try:
         return typed_fields(kind, given)
     except ValueError as error:

@@ -1,13 +1,13 @@
-"""What a learner leaves open until it knows the answers: the inverse, and the kernel or teacher that goes with it.
+"""Choices that a learner makes when it knows the answers: the inverse, and a kernel or teacher for it.
 
-The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). Where it
-knows the law of S_y the kernel is exact; where it does not, chains walk on the projection that moves best among those
-tried on the rule's own solutions (:func:`softground.walks.recommend`), within ten seconds. A run folder keeps
-these choices, and a resumed run takes the same ones without measuring anything again.
+The inverse is that of the first rung that serves the training answers (:mod:`softground.inverses.ladder`). If it knows
+the distribution on S_y, the kernel is exact. Otherwise chains walk on the projection that moves best in a trial on the
+rule's own solutions (:func:`softground.walks.recommend`), within ten seconds. A run folder keeps these choices, and a
+resumed run takes them without a new trial.
 
-Where T alone was left open, the number of steps between two gradients is found by trial. Chains that hardly move
-between two visits repeat themselves, and a network learns its own mistakes from them. So chains of some training
-answers walk at γ = ∞, as with an untrained network:
+If only T is open, a trial determines the number of steps between two gradients. Chains that hardly move between two
+visits repeat themselves, and a network learns its own mistakes from them. So chains of some training answers walk at
+γ = ∞, as with an untrained network:
 
 - a kernel with several tries (:class:`~softground.kernels.Several`) gets as many as let a quarter of the chains take
   one of them in a step, in powers of two;
@@ -41,15 +41,15 @@ from .datasets import Part
 from .plan import Choices, Plan
 
 WALK = ("dropped", "block", "change", "swaps", "steps", "gamma0")
-SECONDS = 10.0  # after which a trial of projections, which counts its steps, is ended
-PACE = ("steps", "tries")  # what is kept, and decides how a run goes
-CHAINS, STEPS = 128, 4  # that are tried
+SECONDS = 10.0  # time limit of a trial of projections
+PACE = ("steps", "tries")  # saved entries that affect the run
+CHAINS, STEPS = 128, 4  # of a trial
 MOVED, TAKEN = 0.5, 0.25  # shares of the symbols that a visit changes, and of the chains that take a try in a step
 MOST_STEPS, MOST_TRIES = 8, 64
 
 
 def settle(learner: Plan, train: list[Part], folder: RunFolder | None, quiet: bool) -> Choices:
-    """Choose what was left open, or take what ``folder`` says was chosen. All processes take process 0's choice."""
+    """Make the open choices, or take those in ``folder``. All processes take process 0's choice."""
     with hushed(quiet):
         kept = {} if folder is None else _kept(folder)
         found = _settle(learner, train, kept) if learner.fabric.is_global_zero else {}
@@ -88,7 +88,7 @@ def _settle(learner: Plan, train: list[Part], kept: Choices) -> Choices:
 
 
 def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
-    """The teacher of a rule that is learnt part by part; also where an inverse without a law was given."""
+    """The teacher for learning a rule part by part, also with a given inverse without a distribution."""
     task, choice = part.task, part.task.choice
     if choice is None and (task.inverse.exact or own_kernel(task.inverse) is not None):
         return None
@@ -98,7 +98,7 @@ def _by_parts(part: Part, teacher: SoftenedGrounding) -> Teacher | None:
 def _walk(
     teacher: SoftenedGrounding, part: Part, kept: Mapping[str, object] | None
 ) -> tuple[SoftenedGrounding, Json | None]:
-    """The teacher with its kernel; and what to keep of it where chains walk."""
+    """Return the teacher with its kernel, and the entry to save if chains walk."""
     task, inverse = part.task, part.task.inverse
     if inverse.exact or own_kernel(inverse) is not None or not task.space.categorical or task.space.sites < 2:
         return replace(teacher, kernel=default_kernel(inverse, task.space)), None
@@ -108,7 +108,7 @@ def _walk(
 
 
 def _kept(folder: RunFolder) -> Choices:
-    """The choices that a run folder keeps."""
+    """Read the choices in a run folder."""
     kept = folder.read_config().get("choice") or {}
     if not isinstance(kept, dict) or not all(isinstance(one, dict) for one in kept.values()):
         raise CheckpointError(f"{folder.path}: its config names no choice of an inverse. Restore the file.")
@@ -122,7 +122,7 @@ def _kept(folder: RunFolder) -> Choices:
 
 
 def deciding(choices: Choices) -> Choices:
-    """What of the choices decides how a run goes; the rest says why, and how long it took."""
+    """The entries of the choices that affect the run, without reasons and times."""
     walks = {name: one["walk"] for name, one in choices.items() if "walk" in one}
     return {
         name: {"rung": one.get("rung")}
@@ -133,7 +133,7 @@ def deciding(choices: Choices) -> Choices:
 
 
 def choices_in_words(choices: Choices) -> list[str]:
-    """What was chosen and why, a sentence each."""
+    """Describe the choices and their reasons, one line each."""
     lines = []
     for name, one in choices.items():
         of = f" of shape {name}" if len(choices) > 1 else ""
@@ -148,7 +148,7 @@ def choices_in_words(choices: Choices) -> list[str]:
 def with_measured_steps(
     teacher: SoftenedGrounding, task: Task, y: Tensor, kept: Mapping[str, Any] | None
 ) -> tuple[SoftenedGrounding, Json]:
-    """The teacher with its T, and its kernel's tries; and what to keep of it."""
+    """Return the teacher with its T and its kernel's tries, and the entry to save."""
     assert teacher.kernel is not None
     kernel = teacher.kernel.bound(task)
     if kept is None:
@@ -182,7 +182,7 @@ def _measured(kernel: Kernel, task: Task, y: Tensor) -> Json:
 
 
 def _walked(kernel: Kernel, dice: Sampler, z: Tensor, target: Target[Any]) -> tuple[Tensor, float, float]:
-    """Where chains are after some steps, the share that accepted and the share of symbols changed, of a step each."""
+    """Walk some steps; return the states and, per step, the shares of accepted moves and of changed symbols."""
     accepted, moved = torch.zeros((), device=z.device), torch.zeros((), device=z.device)
     for _ in range(STEPS):
         after, info = kernel.step(dice, z, target)

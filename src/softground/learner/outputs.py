@@ -1,13 +1,12 @@
-"""A training batch's way through the network: distortion and forward pass, on a GPU recorded with the way back.
+"""A training batch's passes through the network, with distortion; on a GPU, forward and backward are recorded.
 
 Outputs, loss and gradients are checked to be finite. A loss may be infinite although the outputs are finite (a feasible
 symbol of probability 0), and a gradient although the loss is finite (a square root at 0). So the error names the batch
 that caused it, not the next one, whose outputs come from a broken network.
 
-A GPU works through a queue that the CPU fills. Asking for a result empties the queue, and the next kernels start late.
-So on a GPU the answer for one batch is read when the next batch comes; by then it has long been there. Until then the
-batch goes on with zeros in place of NaN. They do no harm, because the run stops before anything is saved. On a CPU the
-answer is read at once, before the step is taken.
+A GPU works through a queue that the CPU fills. Reading a result empties the queue, and the next kernels start late. So
+on a GPU, the check of one batch is read when the next batch comes. Until then, zeros replace NaN. They do no harm,
+because the run stops before anything is saved. On a CPU, the check is read at once, before the step.
 """
 
 from __future__ import annotations
@@ -35,23 +34,23 @@ from .recording import NotRecordable, Passes
 
 
 class FiniteOutputs:
-    """Watches a run's outputs and what is learnt from them; an error is about the batch whose number is ``step``."""
+    """Check a run's outputs, losses and gradients; an error concerns the batch number ``step``."""
 
     def __init__(self) -> None:
         self.step = 0
-        self._open: Callable[[], None] | None = None  # a GPU's answer about the batch before
+        self._open: Callable[[], None] | None = None  # a GPU's check of the last batch
 
     def begin(self, step: int, at: Callable[[Tensor], Tensor], index: Tensor) -> None:
-        """A batch of the rows ``index`` comes, which stand ``at`` places of the data set.
+        """Begin a batch of the rows ``index``; ``at`` gives their positions in the data set.
 
-        Raises for the one before, if its answer is still open.
+        Raises for the previous batch, if its check is still open.
         """
         if self._open is not None:
             self.settle()
         self.step, self._at, self._index = step, at, index
 
     def watch(self, output: Tensor) -> Tensor:
-        """The batch's output, safe to go on with. Raises on a CPU."""
+        """Check the batch's output and return it without NaN. Raises on a CPU."""
         finite = torch.isfinite(output)
         if output.is_cuda:
             self._good = finite.flatten(1).all(1)
@@ -61,7 +60,7 @@ class FiniteOutputs:
         return output
 
     def learn(self, loss: Tensor, network: nn.Module, norm: Tensor | None = None) -> None:
-        """Watch the loss of the output just seen, and the gradients it left in the network, or their ``norm``."""
+        """Check the output's loss and the network's gradients, or their ``norm``."""
         watched = [loss := loss.detach()]
         if norm is not None:
             watched.append(norm)
@@ -69,7 +68,7 @@ class FiniteOutputs:
             for weight in network.parameters():
                 if weight.grad is not None:
                     watched.append(weight.grad.coalesce().values() if weight.grad.is_sparse else weight.grad)
-        # One reduction, which NaN and infinity pass through. (Not the largest number: that is slower on a CPU.)
+        # One reduction that keeps NaN and infinity. (The maximum would be slower on a CPU.)
         usable = get_total_norm(watched) < math.inf
         if not loss.is_cuda:
             if not bool(usable):
@@ -89,7 +88,7 @@ class FiniteOutputs:
         self._open = read
 
     def settle(self) -> None:
-        """Read the answer that is still open; ``step`` is still the number of its batch."""
+        """Read the open check; ``step`` is still the number of its batch."""
         read, self._open = self._open, None
         if read is not None:
             read()
@@ -113,8 +112,8 @@ class Outputs:
             self.passes = Passes(self._recorded, network, lambda: [streams.distortion, streams.chance])
 
     def __call__(self, x: object) -> Any:
-        """The output for inputs x, attached to the gradient tape; it has a row for each, of finite numbers."""
-        # Images that recur get one distortion each, however many rows show them.
+        """Compute the output for inputs x, on the gradient tape; check rows and finite numbers."""
+        # A recurring image gets one distortion, in whatever number of rows it appears.
         output = each_once(self.network, x, self._read) if isinstance(x, Gathered) else self._read(x)
         if not isinstance(output, Tensor):
             return output
@@ -124,7 +123,7 @@ class Outputs:
 
     def _read(self, x: object) -> Any:
         if self.augment is not None and not isinstance(self.augment, RandomAffine):
-            x = self.augment(x, self.streams.distortion)  # which may be different every time
+            x = self.augment(x, self.streams.distortion)  # which may vary
         if self.passes is not None and isinstance(x, Tensor):
             try:
                 return self.passes(x)
@@ -145,13 +144,13 @@ class Outputs:
         return output
 
     def _recorded(self, x: Tensor) -> Any:
-        # Not Fabric's module, whose outputs insist on Fabric's way back; alone, it adds nothing but the precision.
+        # Not Fabric's module, whose outputs require Fabric's backward; on one device, it only adds the precision.
         with self.fabric.autocast():
             return self._through(self.network, x)
 
 
 def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
-    """The error for a loss or a gradient that is not finite, or not when squared, though the outputs are."""
+    """Make the error for a loss or gradient that is not finite, or overflows when squared."""
     remedy = "Lower the learning rate, or look for very large inputs or outputs."
     if not bool(torch.isfinite(loss)):
         return NonFiniteOutput(f"The loss is {float(loss):g}, though the network's outputs are finite. {remedy}")
@@ -165,7 +164,7 @@ def unlearnable(loss: Tensor, network: nn.Module) -> NonFiniteOutput:
 
 
 def gradients(network: nn.Module) -> dict[str, Tensor]:
-    """The gradients that the network's parameters hold, by name; of sparse ones the values that are there."""
+    """The parameters' gradients, by name; of sparse ones, the stored values."""
     found = {name: value.grad for name, value in network.named_parameters() if value.grad is not None}
     return {name: grad.coalesce().values() if grad.is_sparse else grad for name, grad in found.items()}
 
@@ -184,7 +183,7 @@ def saved_tensors(
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
-    """The names of those that hold NaN or infinity; the device is read once.
+    """The names of tensors with NaN or infinity, found with one read of the device.
 
     >>> not_finite({"weight": torch.tensor([1.0, torch.nan]), "bias": torch.zeros(2), "steps": torch.tensor(3)})
     ['weight']

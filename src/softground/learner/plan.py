@@ -1,4 +1,4 @@
-"""What a run trains, and how, as the files around the training loop read it. A learner is one."""
+"""The plan of a run: task, network and settings, for the files around the training loop."""
 
 from __future__ import annotations
 

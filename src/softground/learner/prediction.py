@@ -1,4 +1,4 @@
-"""Prediction: the most probable symbols, also under the rule; and the methods that models and learners share."""
+"""Prediction: the most probable symbols, also under the rule; and the common methods of models and learners."""
 
 import heapq
 import math
@@ -25,17 +25,17 @@ from .datasets import Batches, Data, Part, data_by_shape, in_order, parts_of
 from .evaluation import all_figures, beliefs, look_at, predictions, read_part
 
 BUDGET = 1_000_000
-CHUNK = 256  # states that are looked at together
+CHUNK = 256  # states examined together
 
 
 def most_probable(
     task: Task, belief: CategoricalBelief, y: Tensor | None, index: Tensor, budget: int = BUDGET
 ) -> Tensor:
-    r""":math:`\arg\max_z P(z|x)` over S_y, or over all states with an answer where ``y`` is None: ``[batch, sites]``.
+    r""":math:`\arg\max_z P(z|x)` over S_y, or over all states with an answer if ``y`` is None: ``[batch, sites]``.
 
-    Exact. Where the network's own prediction is feasible it is the answer. The others are left to the inverse where it
-    can find them (a table, a list, a scan); else states are tried in the order of their probability until one is
-    feasible, at most ``budget`` of them. ``index`` holds the examples' positions, for messages.
+    The result is exact. A feasible prediction of the network is kept. Otherwise the inverse finds the result, if it can (a
+    table, a list, a scan), or else at most ``budget`` states are tried in order of probability until one is feasible.
+    ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
     if y is None:
@@ -68,14 +68,14 @@ def most_probable(
 
 
 def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, example: int) -> Tensor:
-    """Walk down the states of one example in the order of their probability."""
-    size = math.prod((scores > -torch.inf).sum(-1).tolist())  # known symbols leave less than the space
+    """Find the first feasible state of one example in order of probability."""
+    size = math.prod((scores > -torch.inf).sum(-1).tolist())  # known symbols restrict the space
     tried = 0
     for states in likeliest(scores):
         states = states[: budget - tried]
         tried += len(states)
         good = task.admissible(states) if y is None else task.feasible(states, y.expand(len(states), *y.shape))
-        if bool(good.any()):  # they come in order, so that the first feasible one is the best
+        if bool(good.any()):  # they come in order, so the first feasible one is the best
             return states[int(good.to(torch.uint8).argmax())]
         if tried == budget < size:
             raise LearnerError(
@@ -88,7 +88,7 @@ def _best_first(task: Task, scores: Tensor, y: Tensor | None, budget: int, examp
 
 
 def likeliest(scores: Tensor) -> Iterator[Tensor]:
-    """The states of a space from the most probable one down, as codes ``[CHUNK or fewer, sites]`` at a time.
+    """Yield a space's states, the most probable first, in chunks of codes ``[CHUNK or fewer, sites]``.
 
     The i-th best symbol of each site gives a state a rank vector; lowering one rank at a time from the all-best vector
     reaches every state once (only sites from the last lowered one on may be lowered), never before a likelier one.
@@ -110,18 +110,18 @@ def likeliest(scores: Tensor) -> Iterator[Tensor]:
 
 
 class Reader:
-    """Predicts symbols with a network. Its methods may be called in several threads at once.
+    """Predict symbols with a network. Several threads may call the methods at once.
 
     They never change the network: if it is in training mode or on another device, a copy is used.
     """
 
-    network: nn.Module  # from a batch of inputs to what the space reads, trained or not
+    network: nn.Module  # from a batch of inputs to the outputs that the space reads
     space: Any  # the symbol vectors; for a family of tasks a dict of those of each shape
-    task: Task | Family | None  # the rule; where it is not known, nothing can be constrained or evaluated
-    device: torch.device  # where to compute
+    task: Task | Family | None  # the rule; without it, no constraints and no evaluation
+    device: torch.device  # the device for predictions
     fitted: bool = True  # or being fitted
-    seen: Any = None  # what its training inputs looked like; for a family by shape
-    workers: int = 0  # processes that read a data set which is not tensors; 0 reads it in this one
+    seen: Any = None  # figures of its training inputs; for a family by shape
+    workers: int = 0  # processes that read a data set other than tensors; 0 reads it in this process
 
     def predict(
         self,
@@ -132,12 +132,11 @@ class Reader:
         constrained: bool = False,
         budget: int = BUDGET,
     ) -> list[tuple[Any, ...]]:
-        """The most probable symbols of each input; for a family, inputs of different shapes in one list.
+        """Return the most probable symbols of each input; for a family, inputs of different shapes in one list.
 
-        With answers ``y``, the most probable z ∈ S_y; with ``constrained=True``, the most probable z that has any
-        answer at all (a valid board, a formula without division by zero). Where there is no table of solutions, at most
-        ``budget`` states of an input are tried, the likeliest first. ``known`` symbols stay as they are; they are given
-        as in :class:`~softground.data.Examples`.
+        With answers ``y``, it is the most probable z ∈ S_y; with ``constrained=True``, the most probable z with an answer
+        (a valid board, a formula without division by zero). Without a table of solutions, at most ``budget`` states of an
+        input are tried, the likeliest first. Give fixed symbols ``known`` as in :class:`~softground.data.Examples`.
         """
         parts = self._inputs(x)
         return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
@@ -156,7 +155,7 @@ class Reader:
         constrained: bool = False,
         budget: int = BUDGET,
     ) -> Iterator[tuple[Part, Tensor]]:
-        """The most probable codes of each part; ``y`` and ``known`` are those of all inputs."""
+        """Yield the most probable codes of each part; ``y`` and ``known`` cover all inputs."""
         y, known, count = None if y is None else listed(y), rowed(known), sum(len(part.data) for part in parts)
         for name, column in (("answers", y), ("rows of known symbols", known)):
             if column is not None and len(column) != count:
@@ -179,11 +178,10 @@ class Reader:
             yield part, torch.cat(some)
 
     def predict_proba(self, x: Any) -> Any:
-        """P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
+        """Return P(z|x) site by site, ``[inputs, sites, K]``, in the order of each site's alphabet.
 
-        K is the size of the largest alphabet; beyond a smaller one's end are zeros. Where all symbols can be read, the
-        others follow each site's own. For reals the means ``[inputs, sites]``. For a family a list of arrays, one for
-        each input.
+        K is the size of the largest alphabet; smaller ones are padded with zeros. If all symbols can be read, a site's
+        own symbols come first. For reals, the result is means ``[inputs, sites]``; for a family, one array per input.
         """
         parts, found = self._inputs(x), []
         for part in parts:
@@ -192,15 +190,15 @@ class Reader:
         return found[0] if self._alone else in_order(parts, found)
 
     def predict_answers(self, x: Any) -> list[Any]:
-        """The answers that the predicted symbols have; None where they have none. For rules that compute answers."""
+        """Return the answers of the predicted symbols, None without one. For rules that compute answers."""
         self._rule("An answer")
         parts = self._inputs(x)
         return in_order(parts, [part.task.compute(z) for part, z in self._codes(parts)])
 
     def evaluate(self, data: Data) -> Json:
-        """All figures on pairs (x, y): the task's metrics and, where symbols are known, those of single symbols.
+        """Return all figures on pairs (x, y): the task's metrics and, with true symbols, those of single symbols.
 
-        For a family together and for each shape; the task's metrics are averages over examples.
+        For a family, the figures are for all shapes and for each; the task's metrics are averages over examples.
         """
         self._rule("An evaluation")
         parts = self._parts(data)
@@ -209,14 +207,14 @@ class Reader:
         return all_figures(parts, [read_part(part, self.network, constrained=True) for part in parts])
 
     def grounded(self, data: Data) -> int:
-        """How many examples the network's own prediction explains, ẑ ∈ S_y: the paper's count of grounded examples."""
+        """Count the examples whose prediction is feasible, ẑ ∈ S_y: the paper's count of grounded examples."""
         self._rule("Counting right answers")
         found = [(part, predictions(part.space, self.network, part.data)) for part in self._parts(data)]
         return sum(int(part.task.explained(z, part.y).sum()) for part, z in found)
 
     @property
     def _alone(self) -> bool:
-        """Whether there is one task only."""
+        """Whether there is a single task."""
         return not isinstance(self.space, Mapping)
 
     def _rule(self, what: str) -> Task | Family:

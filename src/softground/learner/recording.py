@@ -1,22 +1,21 @@
-r"""Work that a GPU plays back from a recording: functions of tensors, a network's passes, the second half of a step.
+r"""GPU recordings (CUDA graphs) of functions of tensors, a network's passes, and the second half of a step.
 
 Many small operations take a CPU longer to hand to a GPU than the GPU takes to do them. CUDA graphs record them once and
 hand them over as one. A function can be recorded if its operations and shapes never depend on values; each shape of its
 inputs gets a recording of its own. On a CPU, and where a recording fails, the function is simply called. The operations
 are the same, and so are the draws.
 
-**Rehearsals.** An operation that gives a value to Python, or whose result is as long as values say, makes the CPU wait
-for the GPU and cannot be recorded. A rehearsal does the work once and refuses those operations, on any device, so that
-a CPU can tell what a GPU could record.
+**Rehearsals.** An operation that returns a value to Python, or whose result's length depends on values, makes the CPU
+wait for the GPU and cannot be recorded. A rehearsal does the work once and refuses those operations, on any device, so
+a CPU can determine what a GPU could record.
 
 **Passes.** Forward, a recording gives the output f_θ(x); backward, another one takes the slope ∂ℓ/∂f and leaves ∂ℓ/∂θ
-where an optimiser looks for it. To whatever makes a loss of the output in between it is an ordinary function on the
-tape. What a network decides in Python, such as which of its layers to leave out, would be decided once for all; so only
-networks of known layers are recorded.
+where an optimiser looks for it. The loss in between sees an ordinary function on the tape. A recording would freeze a
+network's decisions in Python, such as skipped layers, so only networks of known layers are recorded.
 
 **The second half of a step.** A recording begins at the network's output f and ends at the loss ℓ and its slope ∂ℓ/∂f,
-from which the network's own backward pass goes on. Nothing else in training knows that it may be recorded. Numbers that
-come from Python, such as γ, are part of a recording, and others need another one.
+from which the network's own backward pass continues. Numbers from Python, such as γ, are part of a recording; other
+numbers need another one.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from ..dice import Sampler
 from ..files import Json
 from ..training.step import Batch, Half, Teacher, Term, untimed
 
-KEPT = 4  # recordings for other numbers and other parts of the data
+KEPT = 4  # recordings for different numbers and parts of the data
 PATIENCE = 3  # batches with the same numbers before these are worth a recording
 ASKING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "equal", "is_nonzero"}
 ASKING |= {"unique_consecutive", "unique_dim_consecutive", "repeat_interleave", "bincount", "histc", "nonzero_numpy"}
@@ -59,13 +58,13 @@ class NotRecordable(Exception):
 
 
 def recordable(*inputs: object) -> bool:
-    """Whether a function of these inputs may be recorded: they are on a GPU, and no recording is being made."""
+    """Whether a function of these inputs may be recorded: they are on a GPU, and no other recording runs."""
     return not _at_work.get() and all(isinstance(part, Tensor) and part.is_cuda for part in inputs)
 
 
 @contextmanager
 def inline() -> Iterator[None]:
-    """What could be recorded is simply called here, because it is part of something larger."""
+    """Call functions without recording them, because they are part of a larger recording."""
     before = _at_work.set(True)
     try:
         yield
@@ -75,9 +74,9 @@ def inline() -> Iterator[None]:
 
 @contextmanager
 def recording(generators: Sequence[torch.Generator] = (), memory: Iterable[Tensor] = ()) -> Iterator[None]:
-    """Rehearse and record here; neither leaves a trace in the streams of draws, or in the tensors of ``memory``.
+    """Rehearse and record without changing the random streams or the tensors of ``memory``.
 
-    Raises :class:`NotRecordable` where it fails.
+    Raises :class:`NotRecordable` on failure.
     """
     kept = [(part, part.clone()) for part in memory]
     everyone = torch.cuda.get_rng_state()  # a network's layers may draw from torch's own generator
@@ -97,7 +96,7 @@ def recording(generators: Sequence[torch.Generator] = (), memory: Iterable[Tenso
 
 
 def rehearsed(function: Callable[[], object]) -> None:
-    """Call the function a few times, as a recording asks for: beside the stream on which all else runs."""
+    """Call the function a few times on a separate stream, as a recording requires."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -109,7 +108,7 @@ def rehearsed(function: Callable[[], object]) -> None:
 def taken(
     function: Callable[[], Any], generators: Sequence[torch.Generator] = (), pool: Any = None
 ) -> tuple[torch.cuda.CUDAGraph, Any]:
-    """A recording of the function, and what it gave, which every replay overwrites."""
+    """Record the function; return the recording and its result, which every replay overwrites."""
     graph = torch.cuda.CUDAGraph()
     for generator in generators:
         graph.register_generator_state(generator)
@@ -121,8 +120,8 @@ def taken(
 class Recorded:
     """``function(*tensors)``, recorded and played back on a GPU; its results are overwritten by the next call.
 
-    The function gives anything made of tensors. Where it draws, it draws from the generator that ``generator()`` gives:
-    its place in its stream is an input too. What it changes besides is in the tensors that ``memory()`` gives.
+    The function returns any structure of tensors. It draws only from the generator that ``generator()`` returns, and
+    changes only the tensors that ``memory()`` returns.
     """
 
     def __init__(
@@ -174,7 +173,7 @@ class AsksDevice(RuntimeError):  # no error of a user's
 
 
 class NothingAsked(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Refuses, while it is on, every operation that would make a CPU wait for a GPU."""
+    """While active, refuse every operation that would make a CPU wait for a GPU."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
@@ -192,7 +191,7 @@ def _by_mask(indices: Sequence[object]) -> bool:
 
 
 def asks_nothing(work: Callable[[], object]) -> bool:
-    """Do some work, and say whether it got to its end without asking the device for a value."""
+    """Do some work; return whether it finished without reading a value from the device."""
     try:
         with NothingAsked():  # type: ignore[no-untyped-call]
             work()
@@ -204,8 +203,8 @@ def asks_nothing(work: Callable[[], object]) -> bool:
 class Passes:
     """``function(x)``, which calls the ``network``, with its two passes recorded on a GPU.
 
-    ``generators()`` are those that it draws from. Gradients are overwritten by the next backward pass, so that they
-    cannot be added up over batches. ``norm`` is that of the last gradient.
+    It draws from ``generators()``. The next backward pass overwrites the gradients, so they cannot be added up over
+    batches. ``norm`` is the norm of the last gradient.
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class Passes:
         self._pool: Any = None  # recordings are played one after the other, and can share their memory
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The output, attached to the tape. Raises ``NotRecordable`` where it cannot be recorded."""
+        """Return the output, attached to the tape; raises ``NotRecordable`` if recording fails."""
         if not recordable(x):
             self.norm = None
             return self.function(x)
@@ -263,7 +262,7 @@ class _TwoGraphs:
 
 
 def _stored_like(weight: Tensor, gradient: Tensor) -> Tensor:
-    """A gradient stored as its weight is, as fused optimisers want it; that of a sum is one number, seen often."""
+    """Store a gradient in its weight's memory order, for fused optimisers; a sum's gradient is one expanded number."""
     return gradient if gradient.stride() == weight.stride() else torch.empty_like(weight).copy_(gradient)
 
 
@@ -287,16 +286,16 @@ class _PlayedPasses(torch.autograd.Function):
 
 
 class RecordedHalf:
-    """A ``half`` of the step that is played back where it can be; otherwise it is simply called.
+    """A ``half`` of the step, played back if possible and otherwise called.
 
-    ``dice`` roll in it, and it changes the batch's memory in place.
+    It draws from ``dice`` and changes the batch's memory in place.
     """
 
     def __init__(self, half: Half, dice: Sampler) -> None:
         self.half, self.dice = half, dice
         self.pending = 0  # batches with the newest numbers
-        self._last: object = None  # the numbers of the batch before; those that change every time are not worth a look
-        self._recorded: dict[object, _RecordedLesson | None] = {}  # None where the work asks the device for values
+        self._last: object = None  # the last batch's numbers; ones that change every time are not recorded
+        self._recorded: dict[object, _RecordedLesson | None] = {}  # None if the work reads values from the device
 
     def __call__(self, batch: Batch, teacher: Teacher, terms: Sequence[Term]) -> Tensor:
         if not recordable(batch.output):
@@ -322,7 +321,7 @@ class RecordedHalf:
             return self.half(batch, teacher, terms)
 
     def _rehearsed(self, batch: Batch, teacher: Teacher, terms: Sequence[Term]) -> bool:
-        """Whether the batch's work asks the device for nothing. Memory and dice are afterwards as they were."""
+        """Whether the batch's work reads no value from the device. Memory and dice are restored."""
         place = self.dice.generator.get_state()
         leaf = batch.output.detach().requires_grad_()
         memory = {name: rows.clone() for name, rows in batch.memory.items()}
@@ -364,7 +363,7 @@ class _RecordedLesson:
 
 
 def _tensors(batch: Batch) -> list[Tensor]:
-    """All that differs between batches."""
+    """The tensors that differ between batches."""
     given = [batch.output, batch.index, batch.answers, batch.known, batch.symbols]
     return [*(each for each in given if each is not None), *(codes for _, codes in batch.added.values())]
 

@@ -36,7 +36,7 @@ from .trained_part import TrainedPart, summed_up
 PARTS = ("network", "sampling", "solver", "total")  # of an epoch's seconds
 MODEL, SUSPECTS = "model", "suspects.csv"
 SHOWN = 20  # suspects in the summary and the report; the file has all of them
-LIKELY = 0.5  # an answer less probably meant than this is suspect
+LIKELY = 0.5  # an answer with a lower probability of being correct is suspect
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def run_folder(
                         refuse_older(folder, load(folder.path)[1])
                     raise
             else:
-                RunFolder.create(out, name)  # still empty, now that it is locked
+                RunFolder.create(out, name)  # checks again under the lock that it is empty
                 folder.write_config(config)
         out = fabric.broadcast(out)
         try:
@@ -104,7 +104,7 @@ class Looked:
 def figures_after_training(
     learner: Plan, progress: Progress, held_out: Mapping[str, list[Part]], further: Mapping[str, list[Part]]
 ) -> Looked:
-    """Read every held-out data set once, and add to the last results what the loop did not measure."""
+    """Read every held-out data set once, and complete the last results."""
     figures: Json = {}
     bins, readings = {}, {}
     for name, parts in {**held_out, **further}.items():
@@ -135,10 +135,10 @@ def finish(
     verdict: Json,
     folder: RunFolder,
 ) -> Json:
-    """Sum up a run that has ended in ``summary.json``.
+    """Write ``summary.json`` of a finished run.
 
-    ``found`` are the suspects, where there is a noise level; ``looked`` and ``first`` the figures after and before
-    training; ``trained`` what the network reads in ``parts``; ``verdict`` the entries of the summary that it leads to.
+    ``found`` are the suspects, with a noise level; ``looked`` and ``first`` the figures after and before training;
+    ``trained`` the network's readings of ``parts``; ``verdict`` the verdict's entries in the summary.
     """
     history, results, fabric = progress.history, progress.results, learner.fabric
     faults = Counter[str]()
@@ -182,12 +182,12 @@ def finish(
 
 
 def _averaged(each: list[Json]) -> Json:
-    """The figures of several processes' shares, all but equal in size, as one."""
+    """Average the figures of processes' shares of almost equal size."""
     return {name: sum(figures[name] for figures in each) / len(each) for name in each[0]} if each[1:] else each[0]
 
 
 def read_all(learner: Plan, parts: Sequence[Part], when: str, constrained: bool = False) -> list[Reading]:
-    """What the network reads in each part of a data set."""
+    """Read each part of a data set."""
     try:
         return [read_part(part, learner.network, constrained) for part in parts]
     except NonFiniteOutput as error:
@@ -200,13 +200,13 @@ class Suspect:
 
     example: int  # its position in the training set
     answer: str
-    reading: str  # what the network reads
-    gives: str  # the answer that this has, for a rule that computes answers
-    meant: float  # the probability that the answer is meant
+    reading: str  # the network's reading
+    gives: str  # its answer, for a rule that computes answers
+    meant: float  # the probability that the answer is correct
 
 
 def suspects(parts: Sequence[TrainedPart], history: Sequence[Record]) -> list[Suspect]:
-    """The training examples whose answer is less probably meant than not, the least probable first."""
+    """Find the training examples whose answer is probably wrong, the least probable answer first."""
     own = [one for part in parts for one in _suspects(part, history)]
     found = [one for each in everyone(parts[0].fabric, own) for one in each]
     return sorted(found, key=lambda one: (one.meant, one.example))
@@ -231,7 +231,7 @@ def _suspects(part: TrainedPart, history: Sequence[Record]) -> list[Suspect]:
 
 
 def suspects_as_csv(found: Sequence[Suspect]) -> bytes:
-    """Suspects as CSV."""
+    """Write suspects as CSV."""
     text = io.StringIO()
     table = csv.DictWriter(text, [f.name for f in fields(Suspect)])
     table.writeheader()

@@ -1,6 +1,6 @@
 """An epoch's record: the figures of its batches, added up on the device, and the time of their parts.
 
-Numbers of several batches are kept and added up together: on a GPU every addition is a kernel to be handed over.
+Several batches are added up together, because every addition launches a kernel on a GPU.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .trained_part import TrainedPart
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-TOGETHER = 64  # batches whose numbers are added up at a time
-Names = tuple[tuple[str, int], ...]  # what a batch's numbers are called, and how many each has
+TOGETHER = 64  # batches added up at a time
+Names = tuple[tuple[str, int], ...]  # the names of a batch's numbers, and their lengths
 
 
 class Stopwatch:
-    """Adds up the time of named parts. On a GPU it records events, and waits for them only when read."""
+    """Add up the time of named parts. On a GPU, it records events and waits for them only when read."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -43,7 +43,7 @@ class Stopwatch:
         self._last = self._now()
 
     def lap(self, part: str) -> None:
-        """The part that has gone on until now has this name; another one begins."""
+        """End a part under this name, and begin another."""
         now = self._now()
         if self._cuda:
             self._events.append((part, self._last, now))
@@ -69,13 +69,13 @@ def _event() -> torch.cuda.Event:
 
 
 class Tally:
-    """Sums over one epoch of the parts that are trained."""
+    """Sums over one epoch of the trained parts."""
 
     def __init__(self, parts: Sequence[TrainedPart], stopwatch: Stopwatch, fabric: Fabric) -> None:
         self.parts, self.stopwatch, self.fabric = parts, stopwatch, fabric
-        self._batches: dict[Names, list[Tensor]] = {}  # that are not added up yet
+        self._batches: dict[Names, list[Tensor]] = {}  # not added up yet
         self._sums: dict[str, Tensor] = {}
-        self._counts = Counter[str]()  # of the numbers that the sums add up
+        self._counts = Counter[str]()  # numbers in each sum
         self._read: dict[TrainedPart, list[tuple[Tensor, Tensor]]] = {part: [] for part in parts}
         self._solver = self._solver_seconds
 
@@ -84,7 +84,7 @@ class Tally:
         return sum(s.solver_seconds for part in self.parts if (s := solver_behind(part.task.inverse)))
 
     def add(self, part: TrainedPart, batch: Batch) -> None:
-        """The figures of a batch, each for all or for some of its examples, and what the network reads."""
+        """Add a batch's figures, each for all or some examples, and the network's readings."""
         if not batch.counts:
             return
         self._read[part].append((batch.index, batch.read))
@@ -98,7 +98,7 @@ class Tally:
             self._add_up()
 
     def _look(self) -> None:
-        """Count what the network read by itself in the epoch: the rule judges all batches at once."""
+        """Check the epoch's predictions against the rule, all batches at once."""
         for part, batches in self._read.items():
             if not batches:
                 continue
@@ -133,7 +133,7 @@ class Tally:
         more: dict[str, Tensor] = {}
         record: Json = {"stage": stage.name, "epoch": epoch}
         for part in self.parts:
-            record |= part.teacher.numbers(moment)  # those of all shapes are the same
+            record |= part.teacher.numbers(moment)  # the same for all shapes
             for term in part.terms:
                 record |= term.numbers(moment)
             asked = solver_behind(part.task.inverse)
@@ -153,8 +153,8 @@ class Tally:
         return record
 
     def _averaged(self, more: dict[str, Tensor]) -> dict[str, float]:
-        """The means of the batches' numbers, and the sums of ``more``, over all processes; the device is read once."""
-        # In order, since processes meet the shapes of a family in different orders, and must add up the same names.
+        """Average the batches' numbers and sum ``more`` over all processes, reading the device once."""
+        # Sorted, because processes meet the shapes in different orders but must add up the same names.
         every = sorted(self._sums)
         counts = torch.tensor([self._counts[name] for name in every], dtype=torch.double)
         read = [self._sums[name] for name in every] + [value.double() for value in more.values()]

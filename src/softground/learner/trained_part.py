@@ -1,4 +1,4 @@
-"""One shape in training: its examples, what a run remembers of them, and what teaches them in the present stage.
+"""One shape in training: its examples, the run's memory of them, and the current stage's teacher.
 
 Examples whose S_y is proved empty are left out, or refused.
 """
@@ -34,23 +34,21 @@ from .settings import Mode
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-ROWS = 512  # examples whose known symbols are held against their answers at a time
+ROWS = 512  # examples whose known symbols are checked against their answers at a time
 T = TypeVar("T")
 REMEDY = (
     "No symbols explain the answer: S_y is empty. Correct these examples, or leave them out: ",
     Setting("unexplained", "drop"),
     ".",
 )
-NONE_LEFT = (
-    "No symbols explain any of the answers, so that nothing is left to train on. Correct the answers or the rule."
-)
-NAMED = 1000  # positions that a summary lists
+NONE_LEFT = "No symbols explain any of the answers, so no example is left to train on. Correct the answers or the rule."
+NAMED = 1000  # positions listed in a summary
 
 
 class TrainedPart(Part):
-    """A part of the training set, as one process sees it.
+    """One process's share of a part of the training set.
 
-    ``memory`` has what each stage remembers of the examples, one row per example. Nothing else does.
+    ``memory`` is each stage's memory of the examples, one row per example.
     """
 
     teacher: Teacher  # of the stage that has begun
@@ -66,7 +64,7 @@ class TrainedPart(Part):
         self.streams, self.total, self.lap = streams, total, lap
         self.stages = plan.staged[self.shape]
         self.memory: list[Memory] = [{} for _ in self.stages]
-        self.noise: Noise | None = None  # of the last stage that had one, which tells whose answers are suspect
+        self.noise: Noise | None = None  # of the last stage with one; it finds suspect answers
         known, anchors = self.data.known, self.data.anchors
         self.unexplained = Unexplained(
             self.task, self.data, plan.settings.unexplained, self.fabric, alone=self.shape is None
@@ -88,7 +86,7 @@ class TrainedPart(Part):
         return "" if self.shape is None else f"{self.shape}/"
 
     def begin(self, number: int) -> None:
-        """Prepare the teacher and the terms of a stage, and remember what they need of the examples."""
+        """Prepare the teacher, the terms and the memory of a stage."""
         stage, fabric = self.stages[number], self.fabric
         process = fabric.global_rank, fabric.world_size
         self.teacher = stage.objective.begin(self.task)
@@ -105,7 +103,7 @@ class TrainedPart(Part):
             _refuse_chains(self.teacher, memory)
 
     def batch(self, index: Tensor, x: object, moment: Moment, idle: bool = False) -> Batch:
-        """The examples in the rows ``index``, with inputs x; an ``idle`` batch keeps step with other processes."""
+        """Make a batch of the rows ``index``, with inputs x; an ``idle`` one keeps step with other processes."""
         data = self.data
         return Batch(
             task=self.task,
@@ -127,15 +125,15 @@ class TrainedPart(Part):
         )
 
     def remembered(self, name: str) -> Tensor | None:
-        """The memory of this name, from the last stage that has one."""
+        """The memory of this name, from the last stage with one."""
         return next((memory[name] for memory in reversed(self.memory) if name in memory), None)
 
     def note(self, number: int) -> None:
-        """Note which examples nothing explains, from the memory of a stage that has begun."""
+        """Note unexplained examples from the memory of a stage that has begun."""
         self.unexplained.note(self.memory[number], self.y)
 
     def _refuse_contradictions(self, known: Tensor) -> None:
-        """Raise where nothing of S_y is left, if the law on S_y is known; elsewhere the first states will tell."""
+        """Raise if known symbols leave S_y empty, if its distribution is known; otherwise the first states show it."""
         task, y = self.task, self.y
         for rows in torch.split((known >= 0).any(1).nonzero().flatten(), ROWS) if task.inverse.exact else ():
             lost = rows[empty(task.inverse, y[rows], known[rows])]
@@ -160,9 +158,9 @@ DealtBatch = tuple[TrainedPart, Tensor, bool, int]
 def deal_batches(
     parts: Sequence[TrainedPart], size: int, order: torch.Generator, shuffle: bool = True
 ) -> list[DealtBatch]:
-    """An epoch's batches of ``size`` examples, each of one part, in random order over all parts or in that given.
+    """Deal an epoch's batches of ``size`` examples, each of one part, in random or given order over all parts.
 
-    All processes deal the same batches and take their own examples of each, so that together they see what one would.
+    All processes deal the same batches and take their own examples of each.
     """
     found: list[DealtBatch] = []
     for part in parts:
@@ -192,28 +190,28 @@ def with_inputs(batches: Sequence[DealtBatch]) -> Iterator[tuple[TrainedPart, Te
 
 
 class Unexplained:
-    """Which examples nothing explains: of those that this process holds by row, of all by where they stand.
+    """The unexplained examples: this process's by row, all of them by position.
 
-    ``"raise"`` stops at the first that are found. ``"drop"`` leaves them out of all batches.
+    ``"raise"`` stops at the first ones found. ``"drop"`` leaves them out of all batches.
     """
 
     def __init__(self, task: Task, data: Batches, mode: Mode, fabric: Fabric, alone: bool = True) -> None:
         self.task, self.data, self.mode, self.fabric = task, data, mode, fabric
-        self.alone = alone  # or other shapes may have examples left where this one has none
+        self.alone = alone  # whether there is no other shape with examples left
         self.found: list[int] = []
         self.empty = torch.zeros(len(data), dtype=torch.bool, device=data.device)
         self.waits = False  # whether examples of any process have no first state, though they may have one
-        self.lost: list[int] = []  # rows of the whole part that nothing explains
+        self.lost: list[int] = []  # unexplained rows of the whole part
 
     def forget(self) -> None:
-        """Begin again with nothing noted."""
+        """Forget all unexplained examples."""
         self.found, self.lost, self.waits = [], [], False
         self.empty = torch.zeros_like(self.empty)
 
     def note(self, state: Mapping[str, Tensor], y: Tensor) -> None:
-        """Learn from what a stage remembers which examples have no state (``WAITING``).
+        """Find examples without a state (``WAITING``) in a stage's memory.
 
-        All processes tell each other, and stop together.
+        Processes share their results and stop together.
         """
         waiting = state.get(WAITING, torch.zeros_like(self.empty))
         self.empty = self.empty | (waiting == EMPTY)
@@ -247,13 +245,13 @@ class Unexplained:
             )
 
     def trained(self) -> Tensor:
-        """The rows that are trained on, of all processes."""
+        """The training rows of all processes."""
         rows = torch.ones(self.data.total, dtype=torch.bool)
         rows[self.lost] = False
         return rows.nonzero().flatten()
 
     def counted(self, waiting: Tensor | None) -> dict[str, Tensor]:
-        """Figures of an epoch: how many of this process's examples nothing explains, and how many still wait."""
+        """Figures of an epoch: this process's numbers of unexplained and of waiting examples."""
         figures = {"unexplained": self.empty.sum()} if self.found else {}
         if self.waits:
             figures["unstarted"] = (torch.zeros_like(self.empty) if waiting is None else waiting == WAITS).sum()

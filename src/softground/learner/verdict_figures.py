@@ -1,4 +1,4 @@
-"""The figures that a verdict is made of, from what the network reads in training examples and held-out ones."""
+"""The figures for a verdict, from the network's readings of training and held-out examples."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .run_state import Progress
 from .trained_part import TrainedPart
 from .verdict import HALF, Figures, Verdict, verdict_of
 
-SAMPLE = 2_000  # training examples that are read where a run has no folder
-DRAWS = 1_024  # random states that chance is measured by
+SAMPLE = 2_000  # training examples read for a run without a folder
+DRAWS = 1_024  # random states that measure chance
 OFTEN, CONFUSED = 5, 0.3  # occurrences from which a symbol is judged, and the share of them that is a confusion
-WIDEST = 500  # alphabet whose confusions are counted
+WIDEST = 500  # the largest alphabet for counting confusions
 
 
 @torch.no_grad()
@@ -81,7 +81,7 @@ def verdict_figures(
 
 
 def unfinished(learner: Plan, history: Sequence[Json]) -> Verdict:
-    """The verdict on a run that is interrupted after these epochs, by what the network read in the last of them."""
+    """The verdict on a run interrupted after these epochs, by the readings in the last one."""
     if not history:
         return verdict_of(Figures())
     return verdict_of(
@@ -90,7 +90,7 @@ def unfinished(learner: Plan, history: Sequence[Json]) -> Verdict:
 
 
 def stopped(learner: Plan, history: Sequence[Json]) -> tuple[int, int] | None:
-    """Epochs done and planned of a run that was ended before its time; None for one that ended by itself."""
+    """Epochs done and planned of a run that was ended early; None for a complete run."""
     names, each = [stage.name for stage in learner.stages], len(learner.stages) // len(learner.ways)
     last = names.index(history[-1]["stage"])
     stage, start = learner.stages[last], last // each
@@ -105,7 +105,7 @@ def _all(part: Part) -> Tensor:
 
 
 def _sampled(part: TrainedPart) -> tuple[Tensor, Tensor]:
-    """Some training examples of this process, and what the network reads in them."""
+    """Some training examples of this process, and the network's readings."""
     rows, found = spread(len(part.data), SAMPLE).to(part.data.device), []
     for index, x in part.data.walk(list(torch.split(rows, BATCH))):
         found.append(believe(part.space, output_of(part.network, x), part.data.at(index)).mode())
@@ -113,7 +113,7 @@ def _sampled(part: TrainedPart) -> tuple[Tensor, Tensor]:
 
 
 def _counted(part: Part, rows: Tensor, z: Tensor, draws: int = DRAWS) -> Tensor:
-    """Of the examples whose answer is given: how many are explained, how many there are, and how many by chance."""
+    """Among examples with an answer: the numbers explained, in total, and explained by chance."""
     given = torch.tensor([part.data.answers[row] is not None for row in rows.tolist()], device=z.device)
     fine = part.task.feasible(z, part.y[rows]) & given
     some, count = given.nonzero().flatten(), given.sum().double()
@@ -124,7 +124,7 @@ def _counted(part: Part, rows: Tensor, z: Tensor, draws: int = DRAWS) -> Tensor:
 
 
 def _true_symbols(parts: Sequence[Part], readings: Sequence[Reading]) -> Json:
-    """How the symbols read compare with the true ones, where these are known."""
+    """Compare the readings with the true symbols, if these are known."""
     sites = sites_of(parts, readings)
     if not sites:
         return {}

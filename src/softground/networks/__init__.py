@@ -1,4 +1,4 @@
-"""Networks that read images of symbols. Any ``torch.nn.Module`` will do; these are ready-made."""
+"""Ready-made networks for images of symbols. Any ``torch.nn.Module`` works as well."""
 
 from .blueprint import IMAGE_NETWORKS, LAYERS
 from .ensemble import Ensemble

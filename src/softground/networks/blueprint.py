@@ -1,4 +1,4 @@
-"""Networks as descriptions: which layers, made with which arguments.
+"""Descriptions of networks: layers and their arguments.
 
 A description is plain data, so that a saved network can be rebuilt in another process without pickles::
 
@@ -25,10 +25,10 @@ from ..registry import Registry
 from ..retired import current
 
 LAYERS: Registry[type[nn.Module]] = Registry("layer")
-"""What a description may name."""
+"""Layers that a description may name."""
 
 IMAGE_NETWORKS: Registry[Callable[..., nn.Module]] = Registry("network")
-"""Classifiers of one image, ``(image shape, outputs) -> module``. Each one's own file registers it."""
+"""Classifiers of one image, ``(image shape, outputs) -> module``."""
 
 TORCH = """
     Linear Embedding Flatten Unflatten Identity Upsample ZeroPad2d
@@ -41,11 +41,11 @@ TORCH = """
 LAYERS.update({name: getattr(nn, name) for name in TORCH.split()})
 
 MISFITS = (RuntimeError, KeyError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError, SoftgroundError)
-"""What torch and Python raise when a description is malformed."""
+"""Errors of torch and Python for a malformed description."""
 
 
 def describe(network: nn.Module) -> Json | None:
-    """The network's description; None where some part of it is not in :data:`LAYERS` or cannot be rebuilt.
+    """Describe the network; None if a part of it is not in :data:`LAYERS` or cannot be rebuilt.
 
     >>> describe(nn.Sequential(nn.Flatten(), nn.ReLU()))["parts"][1]
     ['1', {'layer': 'ReLU', 'arguments': {'inplace': False}}]
@@ -59,9 +59,9 @@ def describe(network: nn.Module) -> Json | None:
 
 
 def of_known_layers(network: nn.Module) -> bool:
-    """Whether the network is made of torch's layers and ours alone, none of which decides in Python what it does.
+    """Whether the network consists of torch's layers and ours, without decisions in Python.
 
-    A layer of ours that does not do the same with every batch has an attribute ``static = False``.
+    A layer of ours that treats batches differently has an attribute ``static = False``.
     """
     known = ("torch.nn.modules.", "softground.")
     return all(
@@ -76,9 +76,9 @@ def _hooked(module: nn.Module) -> bool:
 
 
 def build(description: Mapping[str, object], state: Mapping[str, Tensor]) -> nn.Module:
-    """The network described, which takes over the tensors of ``state``.
+    """Build the described network, with the tensors of ``state``.
 
-    Nothing is drawn, and no memory is taken before names and shapes agree: the description is not trusted.
+    The description is not trusted: names and shapes are checked before memory is allocated, and nothing is drawn.
     """
     with torch.device("meta"):
         network = _built(description)
@@ -126,7 +126,7 @@ def _built(description: Mapping[str, Any]) -> nn.Module:
     if name == "Sequential":
         return nn.Sequential(OrderedDict((part, _built(layer)) for part, layer in description["parts"]))
     if name not in LAYERS:
-        importlib.import_module("..tasks", __package__)  # whose own layers register themselves
+        importlib.import_module("..tasks", __package__)  # registers the tasks' layers
     known = dict.fromkeys(inspect.signature(LAYERS[name]).parameters)
     return LAYERS[name](**{key: _argument(value) for key, value in current(description["arguments"], known).items()})
 

@@ -1,4 +1,4 @@
-"""Several networks that are trained side by side, each by its own loss, and read by their mean."""
+"""Several networks trained side by side, each by its own loss, and read by their mean."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,11 +12,11 @@ from .blueprint import LAYERS
 
 @LAYERS.register("softground.Ensemble")
 class Ensemble(nn.Module):
-    """P(z|x) as the mean of its members', taken site by site (:meth:`softground.Categorical.belief`).
+    """A network whose P(z|x) is the mean of its members', site by site (:meth:`softground.Categorical.belief`).
 
-    A learner adds up the losses of the members, so that each learns as it would alone. They see the same batches, and
-    differ in their first weights and in what they draw. Where answers leave several readings, members find different
-    ones, and their mean says how sure one can be (L. Lakshminarayanan et al., NeurIPS 2017; for shortcuts, E. Marconato
+    A learner adds up the members' losses, so each learns as if it were alone. They see the same batches and differ in
+    their first weights and random draws. If answers allow several readings, members find different ones, and the mean
+    shows the uncertainty (L. Lakshminarayanan et al., NeurIPS 2017; for shortcuts, E. Marconato
     et al., UAI 2024, who also push members apart).
 
     >>> Ensemble([nn.Linear(16, 10) for _ in range(3)])(torch.zeros(2, 4, 16)).shape
@@ -30,7 +30,7 @@ class Ensemble(nn.Module):
                 f"An ensemble of {len(members)} members that reads by {read!r} was given; expected at least one "
                 "member, and 'mean'. Train networks one by one to take the best."
             )
-        self.read = read  # saved ensembles name it
+        self.read = read  # part of saved ensembles
         # Saved ensembles hold these too, from releases that compared members.
         self.register_buffer("losses", torch.zeros(len(members)))
         self.register_buffer("noted", torch.tensor(False))

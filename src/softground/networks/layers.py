@@ -1,9 +1,9 @@
 """Networks of images and of rows, and layers that torch lacks: one classifier for all sites, dropout with a generator.
 
-**Random layers.** torch's dropout draws from one generator that all threads share, so that simultaneous fits disturb
-each other. These layers do not: one seed gives one result, whatever else runs.
+**Random layers.** torch's dropout draws from one generator that all threads share, so simultaneous fits disturb each
+other. These layers have their own generators, which makes each fit reproducible.
 
-**Networks** are classifiers of one image, one for rows of numbers, and the one that is taken when none is named.
+**Networks** are classifiers of one image, one for rows of numbers, and the default network.
 
 Reference: Y. LeCun et al., Gradient-based learning applied to document recognition, Proc. IEEE 86 (1998).
 """
@@ -20,7 +20,7 @@ from ..errors import DataError
 from ..spaces.categorical import Categorical
 from .blueprint import IMAGE_NETWORKS, LAYERS
 
-PIXELS = 16  # of a site that may be an image
+PIXELS = 16  # the fewest in a site that may be an image
 FIRST_STAGE_MAPS = 16  # of the convolutional network: enough for digits, and quick on a CPU
 
 
@@ -28,10 +28,10 @@ FIRST_STAGE_MAPS = 16  # of the convolutional network: enough for digits, and qu
 class PerSite(nn.Module):
     """Apply an image classifier to each site: ``[batch, sites, channels, h, w]`` to ``[batch, sites, outputs]``.
 
-    Byte images are scaled to 0 … 1 here, on the network's device, so that data stay small until they are used.
+    It scales byte images to 0 … 1 on the network's device, so data stay small until they are used.
     """
 
-    image_by_image = True  # what is read at a site depends on its image alone
+    image_by_image = True  # a site's output depends only on its image
 
     def __init__(self, classifier: nn.Module, image: tuple[int, int, int]) -> None:
         super().__init__()
@@ -48,8 +48,8 @@ class PerSite(nn.Module):
         if not images.is_floating_point():
             images = images.to(next((p.dtype for p in self.parameters()), torch.float32)) / 255
         if not torch.compiler.is_compiling():  # an exported graph should not depend on how images are stored
-            # Store images pixel by pixel, as layers are fastest. torch's own conversion would leave the strides of
-            # images with one channel as they are, and then the layers' outputs too.
+            # Channels last is the fastest layout. torch's own conversion would leave the strides of images with one
+            # channel unchanged, and then the layers' outputs too.
             _, channels, height, width = images.shape
             strides = (channels * height * width, 1, width * channels, channels)
             images = images.permute(0, 2, 3, 1).contiguous().as_strided(images.shape, strides)
@@ -76,7 +76,7 @@ class Standardise(nn.Module):
 
     @classmethod
     def to_fit(cls, images: Tensor) -> Standardise:
-        """With one mean and one standard deviation of all pixels; bytes count as 0 … 1, as a network sees them."""
+        """Use one mean and one standard deviation of all pixels; bytes count as 0 … 1, as in a network."""
         pixels = images.double() / (1.0 if images.is_floating_point() else 255.0)
         deviation = float(pixels.std(correction=0))
         if not deviation > 0:
@@ -88,7 +88,7 @@ class Standardise(nn.Module):
 
     @classmethod
     def each_feature(cls, x: Tensor) -> Standardise:
-        """With the mean and standard deviation of each feature of ``[..., features]``; constant features become 0."""
+        """Use the mean and standard deviation of each feature of ``[..., features]``; constant features become 0."""
         rows = x.reshape(-1, x.shape[-1]).float()
         return cls(rows.mean(0), rows.std(0, correction=0).clamp(min=1e-6))
 
@@ -97,7 +97,7 @@ class Standardise(nn.Module):
 
 
 class RandomLayer(nn.Module):
-    """The base of layers that draw at random; ``generator`` is the fit's while one lasts, else torch's global one."""
+    """The base of random layers; ``generator`` is the fit's during a fit, otherwise torch's global one."""
 
     generator: torch.Generator | None = None
 
@@ -119,7 +119,7 @@ class Dropout(RandomLayer):
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
-        self.p = nn.Dropout(p).p  # which refuses what is not a probability
+        self.p = nn.Dropout(p).p  # refuses a number that is no probability
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or not self.p:
@@ -133,7 +133,7 @@ class Dropout(RandomLayer):
 
 @LAYERS.register("softground.GlobalAverage")
 class GlobalAverage(nn.Module):
-    """The mean of each map. Unlike torch's adaptive pooling, its gradient gives the same bits each time on a GPU."""
+    """The mean of each map. Unlike torch's adaptive pooling, its gradient is deterministic on a GPU."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.mean((2, 3))
@@ -143,7 +143,7 @@ class GlobalAverage(nn.Module):
 def convnet(image: tuple[int, int, int], outputs: int, width: int = 32, dropout: float = 0.2) -> nn.Sequential:
     """Three stages of two 3×3 convolutions (``width``, 2·``width``, 4·``width`` maps), then global average pooling.
 
-    With ``width=32`` about 290,000 parameters, whatever the image size.
+    With ``width=32`` it has about 290,000 parameters, for any image size.
     """
     channels, height, _ = image
     layers: list[nn.Module] = []
@@ -177,8 +177,8 @@ def lenet(image: tuple[int, int, int], outputs: int) -> nn.Sequential:
 def strided(image: tuple[int, int, int], outputs: int, width: int = 8) -> nn.Sequential:
     """Two 5×5 convolutions of stride 2 (``width`` and 2·``width`` maps), then 128 and ``outputs`` units.
 
-    A twentieth of the work of :func:`~softground.networks.convnet`, for somewhat less accuracy. Unlike LeNet-5 it is
-    normalised, and so leaves the plateau on which a weak rule lets a network begin.
+    It does a twentieth of the work of :func:`~softground.networks.convnet`, for somewhat less accuracy. Unlike LeNet-5,
+    it has normalisation, so it leaves the initial plateau of weak rules.
     """
     channels, height, breadth = image
     rows, columns = ((((side + 1) // 2) + 1) // 2 for side in (height, breadth))
@@ -215,8 +215,8 @@ def default_network(x: Tensor, space: Categorical) -> nn.Module:
     ``[n, features]``                    one fully connected network for all sites
     ==================================== ================================================================
 
-    The first three see one site at a time and learn from every site at once; prefer them where the input can be cut.
-    Weights are drawn from torch's global generator, which :func:`softground.seeded` lends and puts back.
+    The first three read one site at a time and learn from all sites together; prefer them if the input can be cut.
+    Weights are drawn from torch's global generator, which :func:`softground.seeded` seeds for a block.
 
     >>> import torch
     >>> space = Categorical([range(10)] * 3)
