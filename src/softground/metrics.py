@@ -1,6 +1,6 @@
-r"""What predictions are worth: shares that are right, F1, collapse, calibration and detection.
+r"""Figures of predictions: accuracy, F1, collapse, calibration and detection.
 
-**Names that fit best.** Where a rule does not tell symbols apart, a prediction and its renaming are feasible together.
+**Names that fit best.** If a rule does not distinguish symbols, a prediction and its renaming are feasible together.
 Symbols are then compared with the true ones under the **one** renaming of the whole data set that agrees best,
 
 .. math:: \hat\pi = \arg\max_\pi \sum_{b,i} [\, \pi(\hat z_{bi}) = z_{bi} \,],
@@ -9,15 +9,15 @@ an assignment problem on the counts of (predicted, true) symbols.
 
 Reference: H. W. Kuhn, The Hungarian method for the assignment problem, Naval Res. Logist. Quart. 2 (1955).
 
-**F1 and collapse.** With :math:`t_v` readings of a value v that are right, :math:`p_v` readings of v and :math:`s_v`
-sites where v stands,
+**F1 and collapse.** With :math:`t_v` correct readings of a value v, :math:`p_v` readings of v and :math:`s_v` sites
+whose true value is v,
 
 .. math:: F_1(v) = \frac{2 t_v}{p_v + s_v}, \qquad
     \mathrm{macro\ } F_1 = \frac{1}{|V|} \sum_{v \in V} F_1(v), \qquad
     \mathrm{Cls} = 1 - \frac{|\{v : p_v > 0\}|}{|V|} .
 
-V are the values that are read or stand somewhere (scikit-learn's convention for F1, rsbench's for both), or all
-``classes`` of the alphabet, where one that neither is read nor occurs has F1 = 0 (Soft-PNet; PNet for the collapse).
+V are the values that are read or occur (scikit-learn's convention for F1, rsbench's for both), or all ``classes`` of
+the alphabet, in which case unread values that never occur have F1 = 0 (Soft-PNet; PNet for the collapse).
 
 References: S. Bortolotti et al., rsbench, NeurIPS 2024; E. Marconato et al., BEARS, UAI 2024.
 
@@ -52,8 +52,8 @@ def share(which: Tensor) -> float:
 def accuracies(
     predicted: Tensor, feasible: Tensor, symbols: Tensor | None, name: str = "answer_accuracy"
 ) -> dict[str, float]:
-    """Share of predictions that give the right answer, under ``name``, and of symbols that are right; where these are
-    real numbers, their root mean square ``error`` instead."""
+    """Share of predictions with the correct answer, under ``name``, and of correct symbols; for reals, the root mean
+    square ``error`` of symbols."""
     result: dict[str, float] = {name: share(feasible)}
     if symbols is not None and predicted.is_floating_point():
         result["error"] = (predicted - symbols).square().mean().sqrt().item()
@@ -63,14 +63,14 @@ def accuracies(
 
 
 def best_relabelling(predicted: Tensor, symbols: Tensor, size: int = 0) -> Tensor:
-    """The permutation π̂ that carries predicted codes closest to the true ones, of the codes that occur.
+    """The permutation π̂ of the occurring codes that brings predicted ones closest to the true ones.
 
-    With a ``size``, of at least that many codes.
+    A ``size`` is the least number of codes.
 
-    >>> best_relabelling(torch.tensor([[0, 1, 2, 1]]), torch.tensor([[2, 0, 1, 0]])).tolist()
-    [2, 0, 1]
+        >>> best_relabelling(torch.tensor([[0, 1, 2, 1]]), torch.tensor([[2, 0, 1, 0]])).tolist()
+        [2, 0, 1]
     """
-    from scipy.optimize import linear_sum_assignment  # here, because few tasks need it and it is slow to import
+    from scipy.optimize import linear_sum_assignment  # here, because it is slow to import and rarely needed
 
     size = max(size, int(max(predicted.max(), symbols.max())) + 1)
     counts = torch.bincount((predicted * size + symbols).flatten().cpu(), minlength=size**2).view(size, size)
@@ -91,7 +91,7 @@ def macro_f1(predicted: Tensor, truth: Tensor, classes: int | None = None) -> fl
 
 
 def collapse(predicted: Tensor, truth: Tensor, classes: int | None = None) -> float:
-    """The share of values never predicted, of those that occur in either or of all ``classes``; 0: all are used.
+    """The share of values never predicted, among those that occur in either or all ``classes``; 0: all are used.
 
     >>> predicted, truth = torch.tensor([0, 1, 1, 1]), torch.tensor([0, 1, 2, 2])
     >>> round(collapse(predicted, truth), 4), collapse(predicted, truth, classes=4)
@@ -102,7 +102,7 @@ def collapse(predicted: Tensor, truth: Tensor, classes: int | None = None) -> fl
 
 
 def tallies(predicted: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each value: the readings that are right, all readings, and the sites where it stands."""
+    """For each value: the correct readings, all readings, and the sites with this true value."""
     predicted, truth = predicted.flatten(), truth.flatten()
     size = int(max(predicted.max(), truth.max())) + 1
     groups = (truth[predicted == truth], predicted, truth)
@@ -111,7 +111,7 @@ def tallies(predicted: Tensor, truth: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def numbered(space: Any, z: Tensor) -> Tensor:
-    """Codes ``[rows, sites]``, which count in each site's own alphabet, as positions in ``space.symbols``."""
+    """Convert codes ``[rows, sites]`` of each site's alphabet to positions in ``space.symbols``."""
     union, most = {symbol: k for k, symbol in enumerate(space.symbols)}, max(map(len, space.named))
     table = torch.tensor([[union[s] for s in names] + [0] * (most - len(names)) for names in space.named])
     return table.to(z.device)[torch.arange(space.sites, device=z.device), z]
@@ -125,7 +125,7 @@ BINS = 10
 
 
 class Reliability(NamedTuple):
-    """Readings by confidence, ten bins: how many, their mean confidence and the share that is right (NaN if none)."""
+    """Readings in ten bins of confidence: number, mean confidence and accuracy (NaN if none)."""
 
     readings: Tensor
     confidence: Tensor
@@ -133,7 +133,7 @@ class Reliability(NamedTuple):
 
 
 def reliability(confidence: Tensor, right: Tensor) -> Reliability:
-    """Readings in ten bins, from their confidences and whether each is right.
+    """Sort readings into ten bins, from their confidences and whether each is correct.
 
     >>> found = reliability(torch.tensor([0.05, 0.6, 0.62, 0.8]), torch.tensor([False, True, False, True]))
     >>> found.readings.tolist()  # 0.6 belongs to the bin below
@@ -148,7 +148,7 @@ def reliability(confidence: Tensor, right: Tensor) -> Reliability:
 
 
 def calibration_error(confidence: Tensor, right: Tensor) -> float:
-    """The expected calibration error of readings, from their confidences and whether each is right.
+    """The expected calibration error of readings, from their confidences and whether each is correct.
 
     >>> calibration_error(torch.tensor([1.0, 1.0, 0.5, 0.5]), torch.tensor([True, False, True, False]))
     0.25
@@ -158,7 +158,7 @@ def calibration_error(confidence: Tensor, right: Tensor) -> float:
 
 
 def auroc(scores: Tensor, kind: Tensor) -> float:
-    """The area for ``scores`` and a bool tensor that says which examples are of the kind; NaN where all or none are.
+    """The area for ``scores`` and a bool tensor of the examples of the kind; NaN if all or none are.
 
     >>> auroc(torch.tensor([0.1, 0.4, 0.4, 0.8]), torch.tensor([False, True, False, True]))
     0.875

@@ -1,7 +1,7 @@
-"""The perception network as an ONNX file, for programs that do not have torch.
+"""Export of the perception network to ONNX, for programs without torch.
 
-What is exported is the network alone, from inputs to one score for each site and symbol; the rule is not in it. The
-file is checked before it counts: ONNX Runtime must give the same scores as torch, for one input as for several.
+The file holds the network, from inputs to one score for each site and symbol, without the rule. The export checks the
+file: ONNX Runtime must give the same scores as torch, for one input and for several.
 
 Needs the extra ``onnx``.
 """
@@ -27,22 +27,22 @@ from .learner.evaluation import like_weights, reader
 from .model import Model
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
-ROWS = 4  # inputs that the file is checked with
+ROWS = 4  # inputs for the check
 TOLERANCE = 1e-4  # of the largest score; float32 sums in another order differ by some 1e-6
 
 
 def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> float:
-    """Write the model's network to ``path``; gives the largest difference between its scores and torch's.
+    """Write the model's network to ``path``; return the largest difference between its scores and torch's.
 
     Parameters
     ----------
     model
-        What :func:`softground.load` or ``learner.model`` gives. Its symbols are written into the file's metadata under
-        ``alphabets``: a JSON list of texts for each site; ``readings`` says whether a site's softmax runs over these.
+        A model from :func:`softground.load` or ``learner.model``. The metadata hold its symbols, ``alphabets``, as
+        a JSON list of texts for each site; ``readings`` tells whether a site's softmax runs over these.
     path
         The file, ``.onnx`` by habit. It is replaced as a whole, and only if the check succeeds.
     x
-        A few inputs to check it with, two at least; by default made up, of the shape and type the model was trained on.
+        At least two inputs for the check; by default, made-up ones of the shape and type of the training inputs.
     """
     if absent := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         missing = f"{', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not installed"
@@ -70,7 +70,7 @@ def export_onnx(model: Model, path: Path | str, x: Tensor | None = None) -> floa
 
 
 def _example(model: Model) -> Tensor:
-    """Inputs of the kind that the model reads."""
+    """Make inputs of the kind that the model reads."""
     if model.shape is None or model.dtype is None:
         raise SoftgroundError(
             "The model does not know what its inputs look like: it was not trained here, or not on tensors. Give a few "
@@ -83,7 +83,7 @@ def _example(model: Model) -> Tensor:
 
 
 def _write(network: nn.Module, x: Tensor, path: Path, space: Any, seen: Inputs | None) -> None:
-    with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch reports on its own progress
+    with warnings.catch_warnings(), redirect_stdout(StringIO()):  # torch prints its progress
         warnings.simplefilter("ignore")
         names: Json = {"input_names": ["x"], "output_names": ["scores"], "verbose": False}
         shapes = ({0: torch.export.Dim("batch")},)

@@ -1,7 +1,6 @@
-"""Names and settings of earlier releases that are gone, and what to use instead.
+"""Retired names and settings of earlier releases, and their replacements.
 
-Old scripts get a sentence rather than an AttributeError, and old run folders stay readable. An entry goes when
-the old name can no longer be expected in a script or a folder.
+Old scripts get a sentence rather than an AttributeError, and old run folders stay readable.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ NAMES |= {
     name: f"In softground's repository, import {name} from papers.li2023.baselines."
     for name in ("BackSearch", "BestMapping", "FeasibleMapping", "MAPO", "Reinforce")
 }
-"""Public Python names: what to use instead of ``softground.NAME``, as a whole sentence."""
+"""Public Python names: a sentence with the replacement of ``softground.NAME``."""
 
 _MOVED = {
     "constraints": "Constraint Part",
@@ -65,11 +64,11 @@ _MOVED = {
     "walks": "recommend",
 }
 MOVED: dict[str, str] = {name: room for room, names in _MOVED.items() for name in names.split()}
-"""Names that softground itself had until 0.3, with the rooms that have them; they go with the next release."""
+"""Names in ``softground`` until 0.3, with their new rooms; the next release removes them."""
 
 
 def moved(name: str) -> Any:
-    """What a name of :data:`MOVED` means, with a warning that says where it is."""
+    """Return the object of a name in :data:`MOVED`, with a warning that gives its new place."""
     warnings.warn(
         f"softground.{name} is softground.{MOVED[name]}.{name}; the short name goes with the next release.",
         DeprecationWarning,
@@ -100,7 +99,7 @@ MEMBERS |= {("schedule", name): _PAPERS for name in ("exp-code", "log-code", "li
 MEMBERS |= {("boards", "authors"): _PAPERS}
 """Members of a registry by its kind and their name, such as ``("network", "prototype")``.
 
-The same goes for the values of any setting, by its name and the value: ``("usage", "estimated")``.
+Also values of a setting, by its name and the value: ``("usage", "estimated")``.
 """
 
 METHODS = {
@@ -110,15 +109,15 @@ METHODS = {
     "solutions": "Override set(y), which gives S_y as a set; Enumeration.set shows how a list becomes one.",
     "static_law": "What a GPU can record is found by a rehearsal.",
 }
-"""Methods that an inverse of one's own may still have, and what to write instead."""
+"""Methods of inverses in users' code, and their replacements."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting of recipes and of the command line that is gone.
+    """A retired setting of recipes and of the command line.
 
-    A recipe that has it at its ``neutral`` value means the same without it. With any other value a run can be opened,
-    reported and compared, but neither resumed nor repeated: ``instead`` says what to do.
+    At its ``neutral`` value it has no effect. With any other value, a run can be opened, reported and compared, but
+    neither resumed nor repeated: ``instead`` tells what to do.
     """
 
     neutral: Any
@@ -151,22 +150,22 @@ SETTINGS: dict[str, Setting] = {
 
 
 class Retired(SoftgroundError):
-    """A name or a setting of an earlier release that is gone."""
+    """A retired name or setting of an earlier release."""
 
 
 Known = Mapping[str, Container[Any] | None]
-"""Settings that there are, by their names, and the members that each may name; None where these are not registered."""
+"""Current settings by name, and the members that each may name; None if these are not registered."""
 
 
 def instead(name: str, value: object, known: Known) -> str | None:
-    """What to use instead of a setting, or of the member that it names; None if neither is gone."""
+    """The replacement of a setting, or of the member that it names; None if neither is retired."""
     if name not in known:
         return SETTINGS[name].instead if name in SETTINGS else None
     return MEMBERS.get((name, value)) if isinstance(value, str) and value not in (known[name] or ()) else None
 
 
 def current(given: Mapping[str, object], known: Known, strict: bool = True) -> dict[str, Any]:
-    """The settings that are not gone. With ``strict``, those that are must have had no effect.
+    """Drop retired settings. With ``strict``, refuse those that had an effect.
 
     >>> current({"epochs": 3}, {"epochs": None})
     {'epochs': 3}
@@ -182,7 +181,7 @@ def current(given: Mapping[str, object], known: Known, strict: bool = True) -> d
 
 
 def effective(recipe: object) -> Any:
-    """A recipe that a file keeps, without settings that are gone and had no effect."""
+    """A saved recipe without retired settings that had no effect."""
     if not isinstance(recipe, dict):
         return recipe
     return {name: v for name, v in recipe.items() if name not in SETTINGS or v != SETTINGS[name].neutral}

@@ -25,11 +25,11 @@ class Anchors:
     inputs
         One input per anchor, of the shape that one site has: for images ``[anchors, channels, height, width]``.
     symbols
-        The symbol that each shows, as in the alphabets.
+        The symbol of each input, as in the alphabets.
     weight
-        λ, what they count beside the examples, whose loss is per site too.
+        λ, their weight relative to the examples' loss per site.
     batch
-        How many are drawn for a gradient step, about, over all processes together.
+        The approximate number drawn for a gradient step, summed over all processes.
 
     >>> Anchors(torch.zeros(3, 1, 8, 8), [7, 7, 1])
     Anchors(3 of 2 symbols)
@@ -62,7 +62,7 @@ class Anchors:
         return f"Anchors({len(self)} of {len(set(self.symbols))} symbols)"
 
     def codes(self, space: Space) -> Tensor:
-        """Each anchor's code at every site, ``[sites, anchors]``; −1 where the site's alphabet has not its symbol."""
+        """Each anchor's code at every site, ``[sites, anchors]``; −1 if the site's alphabet lacks its symbol."""
         if not isinstance(space, Categorical):
             raise DataError(f"Anchors were given for {space!r}, whose components are reals; they need symbols.")
         if lost := [row for row, symbol in enumerate(self.symbols) if symbol not in space.symbols]:
@@ -74,11 +74,11 @@ class Anchors:
         return torch.tensor([[place.get(symbol, -1) for symbol in self.symbols] for place in places])
 
     def fit(self, space: Space, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-        """Refuse anchors that are not inputs of single sites of examples with this ``shape`` and ``dtype``."""
+        """Refuse anchors that do not fit a site of examples with this ``shape`` and ``dtype``."""
         if shape != (space.sites, *self.inputs.shape[1:]):
             raise DataError(
                 f"Anchors have shape {tuple(self.inputs.shape[1:])} and examples {shape}; expected {space.sites} sites "
-                "of the anchors' shape. Anchors need a network that reads every site by itself."
+                "of the anchors' shape. Anchors need a network that reads single sites."
             )
         if self.inputs.is_floating_point() != dtype.is_floating_point:
             raise DataError(
@@ -95,9 +95,9 @@ class Anchors:
         symbols: Sequence[Hashable] | None = None,
         **given: Any,
     ) -> Anchors:
-        """``each`` labelled inputs per symbol, out of examples whose true symbols are known: for experiments.
+        """Draw ``each`` labelled inputs per symbol from examples with true symbols, for experiments.
 
-        They are drawn by the ``seed``, of all symbols or of some.
+        The ``seed`` determines the draw, of all symbols or of some.
         """
         if each < 1:
             raise DataError.of({"anchors": each}, "expected at least one labelled input per symbol, or 0 for none.")
@@ -117,7 +117,7 @@ class Anchors:
 
 
 def named_symbols(space: Categorical, names: Sequence[Hashable]) -> list[Hashable]:
-    """Symbols of a space, each once, given by themselves or as they are written.
+    """Find symbols of a space, each once, from symbols or their texts.
 
     >>> from softground.spaces import Categorical
     >>> named_symbols(Categorical([(0, 1, "+")]), ["1", "+"])

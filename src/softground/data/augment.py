@@ -18,7 +18,7 @@ class RandomAffine:
     degrees, shear, shift
         Largest rotation in degrees, shear, and shift as a share of the image's side, in either direction.
     shrink, grow
-        How much smaller or larger an image may become, drawn separately for width and height.
+        Largest reduction and enlargement of an image, drawn separately for width and height.
     elastic
         Standard deviation, as a share of the image's side, of a smooth local displacement: normal at ``knots`` ×
         ``knots`` points and interpolated between them (P. Simard et al., ICDAR 2003, draw it per pixel and blur it).
@@ -43,7 +43,7 @@ class RandomAffine:
         images = images if x.is_floating_point() else images.float() / 255
         draw = torch.rand(6, len(images), generator=generator, device=x.device) * 2 - 1
         angle = draw[0] * math.radians(self.degrees)
-        # The grid says where each pixel is read from: reading from a larger square makes the symbol smaller.
+        # The grid gives the source of each pixel, so a larger square makes the symbol smaller.
         wide, high = 1 + (self.shrink - self.grow + (self.shrink + self.grow) * draw[1:3]) / 2
         cos, sin, slant = angle.cos(), angle.sin(), draw[3] * self.shear
         rows = [

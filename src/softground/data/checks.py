@@ -1,4 +1,4 @@
-"""What is refused before anything is read or made: folders that are not there, data that do not fit into memory."""
+"""Early checks: that folders exist and that data fit into memory."""
 
 import copy
 from decimal import Decimal
@@ -16,13 +16,13 @@ SMALL_BATCH = 2**22  # input values; no ready-made network needs more than a few
 
 
 def existing_folder(given: str | PathLike[str], holds: str) -> Path:
-    """The folder ``given``, with ``~`` as the user's home; ``holds`` says what should be in it."""
+    """Check a folder's path, with ``~`` as the user's home; ``holds`` names the expected content."""
     try:
         root = Path(given).expanduser()
         if root.is_dir():
             return root
         reason = "is a file" if root.exists() else "does not exist"
-    except (OSError, RuntimeError, ValueError) as error:  # too long a name, or an unknown user's home
+    except (OSError, RuntimeError, ValueError) as error:  # the name is too long, or the user is unknown
         reason = f"cannot be used ({error})"
     raise DataError.of({"data_dir": str(given)}, f", which {reason}; give the folder that holds {holds}.")
 
@@ -43,10 +43,10 @@ def check_room(what: str, count: int, each: int) -> None:
 def check_activations(network: nn.Module, x: Tensor | Gathered, batch_size: int) -> None:
     """Refuse batches of ``batch_size`` inputs like ``x[0]`` whose activations, kept for the gradient, do not fit.
 
-    The network runs on torch's meta device, which knows shapes and no values. Nothing is checked where there is a GPU.
+    The network runs on torch's meta device, which has shapes without values. With a GPU, nothing is checked.
     """
     if isinstance(x, Gathered) and getattr(network, "image_by_image", False):
-        images = min(batch_size * x.index.shape[1], len(x.pool))  # each is read once
+        images = min(batch_size * x.index.shape[1], len(x.pool))  # the network reads each once
         x, batch_size = x.pool[:, None], images
     if torch.cuda.is_available() or batch_size * x[0].numel() < SMALL_BATCH:
         return

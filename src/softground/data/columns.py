@@ -1,6 +1,6 @@
-"""Examples out of tables: data frames of pandas or polars, Hugging Face ``datasets``, dicts of lists, lists of records.
+"""Examples from tables: data frames of pandas or polars, Hugging Face ``datasets``, dicts of lists, lists of records.
 
-None of these packages is imported. A table is anything that gives a column by its name; records are a sequence of
+None of these packages is imported. A table is any object that returns a column by its name; records are a sequence of
 mappings. Numbers, arrays, tensors and Pillow's images are inputs; an image becomes bytes
 ``[channels, height, width]``. A missing value in the column of answers (None, NaN, NA) is an unknown answer.
 """
@@ -23,7 +23,7 @@ Names = str | Sequence[str]
 
 
 def listed(column: object) -> list[Any]:
-    """A column as a list in its own order; a series of pandas would count by its labels, a tensor give tensors.
+    """Convert a column to a list in its own order, not by the labels of a pandas series.
 
     >>> listed(np.array([3, 4])), listed(torch.tensor([[1, 2]])), listed(range(2))
     ([3, 4], [[1, 2]], [0, 1])
@@ -40,19 +40,19 @@ def listed(column: object) -> list[Any]:
 
 
 def rowed(column: Any) -> Any:
-    """A column of rows, such as known symbols: a tensor or an array holds codes and stays one, else a list."""
+    """Convert a column of rows, such as known symbols, to a list; a tensor or array of codes is kept."""
     return column if column is None or isinstance(column, Tensor | np.ndarray) else list(column)
 
 
 def picked(column: Any, index: Sequence[int]) -> Any:
-    """Some rows of a column, which stays a tensor or an array where it is one."""
+    """Select rows of a column, which stays a tensor or an array."""
     if isinstance(column, Gathered):
         return column.rows(list(index))
     return column[list(index)] if isinstance(column, Tensor | np.ndarray) else [column[i] for i in index]
 
 
 def column_of(data: object, name: str) -> Any:
-    """What a data set calls ``answers``, ``symbols`` or ``known``, if anything; a subset has those of its whole."""
+    """A data set's ``answers``, ``symbols`` or ``known``, if any; a subset takes those of its whole."""
     if type(data) is not Subset:
         return getattr(data, name, None)
     whole = column_of(data.dataset, name)
@@ -60,7 +60,7 @@ def column_of(data: object, name: str) -> Any:
 
 
 def column(table: Any, name: str) -> list[Any]:
-    """A table's column as a list."""
+    """Read a table's column as a list."""
     try:
         return list(table[name])
     except (KeyError, TypeError, IndexError, ValueError) as error:  # the last is Hugging Face's
@@ -73,21 +73,21 @@ def column(table: Any, name: str) -> list[Any]:
 
 
 def inputs_of(table: object, names: Names) -> Tensor:
-    """The inputs of all rows: of one column ``[rows, …]``, of several, one per site, ``[rows, sites, …]``."""
+    """Read the inputs of all rows: one column ``[rows, …]``, or one per site, ``[rows, sites, …]``."""
     if isinstance(names, str):
         return _stacked([_entry(value, row, names) for row, value in enumerate(column(table, names))], names)
     return torch.stack([inputs_of(table, name) for name in names], 1)
 
 
 def known_of(table: object, names: Names) -> list[Any]:
-    """Known symbols of all rows: rows of them in one column, or one column per site; None where one is missing."""
+    """Read the known symbols of all rows, from one column or one per site; None for a missing one."""
     if isinstance(names, str):
         return answers_of(column(table, names))
     return list(zip(*(answers_of(column(table, name)) for name in names), strict=True))
 
 
 def answers_of(values: Sequence[object]) -> list[Any]:
-    """Answers, None where one is missing.
+    """Convert answers; a missing one becomes None.
 
     >>> answers_of([7, 7.0, float("nan"), None, "seven"])
     [7, 7.0, None, None, 'seven']
@@ -100,27 +100,26 @@ def _missing(value: object) -> bool:
 
 
 class Records(Dataset[tuple[Tensor, Any]]):
-    """A map-style data set of pairs ``(x, y)`` out of records, each read when it is needed.
+    """A map-style data set of pairs ``(x, y)`` from records, each read when it is needed.
 
-    For sets larger than memory: ``Learner(…, workers=4)`` reads ahead in four processes. The answers alone are read to
-    begin with.
+    For sets larger than memory: ``Learner(…, workers=4)`` reads ahead in four processes. Answers are read first.
 
-    Parameters
-    ----------
-    data
-        A sequence of mappings, such as a Hugging Face data set or a list of dicts; or a frame of pandas.
-    inputs, answer
-        The names of the input, or of one input per site, and of the answer.
+        Parameters
+        ----------
+        data
+            A sequence of mappings, such as a Hugging Face data set or a list of dicts; or a frame of pandas.
+        inputs, answer
+            The names of the input, or of one input per site, and of the answer.
 
-    >>> data = Records([{"left": [1.0], "right": [2.0], "sum": 3}], inputs=["left", "right"], answer="sum")
-    >>> data[0]
-    (tensor([[1.],
-            [2.]]), 3)
+        >>> data = Records([{"left": [1.0], "right": [2.0], "sum": 3}], inputs=["left", "right"], answer="sum")
+        >>> data[0]
+        (tensor([[1.],
+                [2.]]), 3)
     """
 
     def __init__(self, data: Any, inputs: Names, answer: str) -> None:
         self.data, self.inputs = data, inputs
-        if hasattr(data, "column_names") or hasattr(data, "iloc"):  # a column, without, say, the images beside it
+        if hasattr(data, "column_names") or hasattr(data, "iloc"):  # reads one column only, for example without images
             values = column(data, answer)
         else:
             values = [_field(data[row], row, answer) for row in range(len(data))]
@@ -162,7 +161,7 @@ def _entry(value: object, row: int, name: str) -> Tensor:
 
 
 def _array(value: object) -> npt.NDArray[Any]:
-    """A copy, which torch may write to."""
+    """Make a writable copy."""
     array = np.array(value)
     nested = array.dtype == object and array.ndim > 0  # lists of lists, as Parquet files have them
     return np.array([_array(part) for part in array]) if nested else array

@@ -38,16 +38,16 @@ TEST_EVERY = 4  # every fourth image of each digit is held out for testing
 
 @dataclass(frozen=True)
 class Digits:
-    """Images ``[images, height, width]``, ink 255 on 0, and the digit each shows."""
+    """Images ``[images, height, width]``, ink 255 on 0, and their digits."""
 
     images: Bytes
     labels: Bytes
 
 
 def read_idx(path: str | PathLike[str]) -> Bytes:
-    """The array in an IDX file of unsigned bytes, unzipped where the name ends in ``.gz``.
+    """Read the array in an IDX file of unsigned bytes, unzipped if the name ends in ``.gz``.
 
-    No more is read, or unzipped, than the header announces, and that is at most ``ANNOUNCED_LIMIT``.
+    At most the bytes in the header are read or unzipped, and at most ``ANNOUNCED_LIMIT``.
     """
     path = Path(path)
     try:
@@ -73,7 +73,7 @@ def _array(stream: BufferedIOBase, file_size: int) -> Bytes:
     named, announced = " × ".join(map(str, shape)), math.prod(shape)
     if not 1 <= announced <= ANNOUNCED_LIMIT:
         raise ValueError(f"it announces {named} bytes; from 1 to {ANNOUNCED_LIMIT:,} are read")
-    if file_size > 2 * announced + HEADER_ALLOWANCE:  # gzip would look through all that follows
+    if file_size > 2 * announced + HEADER_ALLOWANCE:  # gzip would read the whole file
         raise ValueError(f"it is far larger than the {announced:,} bytes that it announces")
     content = stream.read(announced + 1)
     if len(content) != announced:
@@ -83,7 +83,7 @@ def _array(stream: BufferedIOBase, file_size: int) -> Bytes:
 
 
 def load_idx_digits(folder: str | PathLike[str], part: str) -> Digits:
-    """The ``"train"`` or ``"test"`` digits of an MNIST folder (``train-images-idx3-ubyte[.gz]`` and so on)."""
+    """Read the ``"train"`` or ``"test"`` digits of an MNIST folder (``train-images-idx3-ubyte[.gz]`` and so on)."""
     root = existing_folder(folder, "MNIST's IDX files")
     stem = STEMS[part]
     images = read_idx(_find(root, f"{stem}-images", "idx3-ubyte"))
@@ -107,7 +107,7 @@ def _find(root: Path, stem: str, kind: str) -> Path:
 
 
 def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, str]:
-    """Digits to train and to test on, of different images, and a sentence that says where they come from."""
+    """Load training and test digits, from different images, and a sentence on their source."""
     if source == "digits":
         note = "Data: scikit-learn's 8×8 digits, a quarter of them for testing; MNIST: --data mnist."
         return *embedded_digits(enlarge=2), note
@@ -118,7 +118,7 @@ def load_digits(source: Source, data_dir: Path | None) -> tuple[Digits, Digits, 
 
 
 def divide_digits(pool: Digits, share: float, seed: int) -> list[tuple[Digits, np.random.Generator]]:
-    """The images to train on and those held out for validation, a ``share`` of each digit's; a generator for each."""
+    """Hold out a ``share`` of each digit's images; return both parts, with a generator for each."""
     chance, *generators = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
     held = np.zeros(len(pool.labels), dtype=np.bool_)
     for digit in np.unique(pool.labels):
@@ -130,7 +130,7 @@ def divide_digits(pool: Digits, share: float, seed: int) -> list[tuple[Digits, n
 
 
 def embedded_digits(enlarge: int = 1) -> tuple[Digits, Digits]:
-    """scikit-learn's 8×8 digits to train and to test on, each pixel repeated ``enlarge`` times in both directions."""
+    """Load scikit-learn's 8×8 digits for training and testing; each pixel becomes ``enlarge`` × ``enlarge`` ones."""
     images, labels = _sklearn_digits()
     grey = (images * (255 / 16)).round().astype(np.uint8).repeat(enlarge, 1).repeat(enlarge, 2)
     held_out = np.zeros(len(labels), dtype=np.bool_)
@@ -140,7 +140,7 @@ def embedded_digits(enlarge: int = 1) -> tuple[Digits, Digits]:
 
 
 def _sklearn_digits() -> tuple[Any, Any]:
-    """Images of 0 … 16 and labels, from scikit-learn's file: to import the library takes longer than most of a run."""
+    """Read images of 0 … 16 and labels from scikit-learn's file, because importing the library is slow."""
     try:
         package = Path(str(find_spec("sklearn").origin)).parent  # type: ignore[union-attr]
         rows = np.loadtxt(package / "datasets" / "data" / "digits.csv.gz", delimiter=",", dtype=np.uint8)
@@ -155,7 +155,7 @@ def _sklearn_digits() -> tuple[Any, Any]:
 
 
 def handwritten(digits: object, part: Literal["train", "test"], seed: int = 0) -> Tensor:
-    """A real handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
+    """Draw a handwritten image of each wanted digit: 8×8 bytes, ink bright, ``[*digits.shape, 1, 8, 8]``.
 
     Images are drawn with replacement, those of ``"test"`` from the quarter that ``"train"`` never shows.
 

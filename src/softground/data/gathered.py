@@ -1,8 +1,8 @@
-"""Inputs that show the same images again and again: a pool of images, and which of them each example shows.
+"""Inputs with recurring images: a pool of images, and the index of each example's images.
 
-6,000 rows of 1,024 images are 4.8 GB of bytes, and the images that they were dealt from 47 MB. Only a batch is ever put
-together, on the device where the pool lies. Not even that where a batch shows no fewer images than the pool has: a
-network that reads image by image then reads the pool, each image once, and what it read is dealt out to the rows.
+6,000 rows of 1,024 images are 4.8 GB of bytes, but their pool has 47 MB. Only batches are put together, on the pool's
+device. If a batch shows at least as many images as the pool has, a network that reads single images reads the pool, and
+the outputs are dealt to the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 class Gathered:
-    """The inputs ``pool[index]``, ``[examples, sites, …]``, of which some rows at a time are made.
+    """The inputs ``pool[index]``, ``[examples, sites, …]``, made some rows at a time.
 
     >>> x = Gathered(torch.tensor([[10], [20], [30]]), torch.tensor([[2, 0], [1, 1]]))
     >>> x.shape, x[1].tolist(), x.rows([0])[:].tolist()
@@ -32,11 +32,11 @@ class Gathered:
         return self.pool[self.index[rows]]
 
     def batch(self, rows: Tensor) -> Tensor | Gathered:
-        """Some examples: put together or, where they show no fewer images than there are, with the whole pool."""
+        """Some examples: put together or, if they show at least as many images as the pool has, with the pool."""
         return self[rows] if self.index[rows].numel() < len(self.pool) else self.rows(rows)
 
     def dealt(self, read: Tensor) -> Tensor:
-        """What was ``read`` of each image of the pool, ``[images, …]``, for every example: ``[examples, sites, …]``."""
+        """Deal outputs ``read`` from the pool, ``[images, …]``, to the examples: ``[examples, sites, …]``."""
         return read.index_select(0, self.index.flatten()).view(*self.index.shape, *read.shape[1:])
 
     def rows(self, rows: Any) -> Gathered:
@@ -44,9 +44,9 @@ class Gathered:
         return Gathered(self.pool, self.index[rows])
 
     def dim(self) -> int:
-        """How many dimensions the inputs have."""
+        """The number of dimensions of the inputs."""
         return len(self.shape)
 
     def to(self, device: torch.device) -> Gathered:
-        """The same on another device."""
+        """Move the inputs to a device."""
         return Gathered(self.pool.to(device), self.index.to(device))

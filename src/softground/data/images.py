@@ -1,4 +1,4 @@
-"""Image files: reading, padding and resizing them, and as the inputs of a network that reads one symbol at a time."""
+"""Image files: read, pad and resize them as inputs of a network that reads single symbols."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Images = npt.NDArray[np.uint8]
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # Pillow knows more, and starts other programs for some
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")  # for some others, Pillow starts other programs
 LONGEST_SIDE = 4096  # pixels; a small file may unfold into a picture larger than the memory
-RESIZED_TOGETHER = 64  # images, so that their floating-point copies stay small
+RESIZED_TOGETHER = 64  # images; limits the size of floating-point copies
 
 
 def read_grey(path: Path, content: bytes | None = None) -> Images:
-    """An image file as grey levels ``[height, width]``; with ``content``, which is not on the disk, its name only.
+    """Read an image file, or its ``content``, as grey levels ``[height, width]``.
 
-    Transparent images get a white background where their ink is dark and a black one where it is light. Cameras'
-    orientation tags are obeyed.
+    Transparent images get a white background if their ink is dark, a black one if it is light. Orientation tags apply.
     """
     return _read(path, content, _grey)
 
 
 def read_colours(path: Path, content: bytes | None = None) -> Images:
-    """The same as red, green and blue ``[height, width, 3]``; what is transparent becomes white."""
+    """Read it as red, green and blue ``[height, width, 3]``; transparent parts become white."""
     return _read(path, content, _colours)
 
 
@@ -47,7 +46,7 @@ def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) ->
     try:
         if content is None and path.is_dir():
             raise ValueError("it is a folder; give the image files in it")
-        if content is None and not path.is_file():  # opening a pipe would wait for ever
+        if content is None and not path.is_file():  # opening a pipe would block
             raise FileNotFoundError
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about tags, palettes and sizes
@@ -59,7 +58,7 @@ def _read(path: Path, content: bytes | None, form: Callable[[Image], Images]) ->
         raise DataError(f"{path} does not exist: check that the image folder is complete.") from error
     except Exception as error:  # Pillow's decoders raise all kinds of errors
         why = str(error)[:200] or type(error).__name__
-        if isinstance(error, UnidentifiedImageError):  # whose message may name an object in memory
+        if isinstance(error, UnidentifiedImageError):  # its message may name an object in memory
             why = f"it is none of {', '.join(FORMATS)}"
         raise DataError(f"{path} cannot be read as an image ({why}): replace it or remove it.") from error
 
@@ -99,7 +98,7 @@ def border(image: Images) -> Images:
 
 
 def fit(image: Images, height: int, width: int, background: int | tuple[int, ...]) -> Images:
-    """Resize without distortion: a tightly cropped minus is padded to the new proportions first, not stretched."""
+    """Resize without distortion: pad to the new proportions first, so a cropped minus is not stretched."""
     from PIL import Image
 
     rows, columns = image.shape[:2]
@@ -112,7 +111,7 @@ def fit(image: Images, height: int, width: int, background: int | tuple[int, ...
 
 
 def resize(images: Images, size: int) -> Images:
-    """Images ``[images, height, width]`` as ``size`` × ``size``, bilinear, smoothed when they shrink."""
+    """Resize images ``[images, height, width]`` to ``size`` × ``size``, bilinear, smoothed when they shrink."""
     if images.shape[1:] == (size, size):
         return images
     check_room("images", len(images), size**2)
@@ -133,12 +132,11 @@ def read_symbols(
     dtype: torch.dtype | None = None,
     contents: Mapping[Path, bytes] | None = None,
 ) -> Tensor:
-    """Images ``[examples, sites, channels, height, width]``: bytes, or floats from 0 to 1 where ``dtype`` says so.
+    """Read images ``[examples, sites, channels, height, width]``: bytes, or floats from 0 to 1 by ``dtype``.
 
     With one channel they are grey, ink bright; with three, colours as they are.
     One file per symbol, or with ``strip`` one file per example, which is cut into ``sites`` parts of equal width. An
-    image is padded to the network's proportions, never stretched, and then resized. ``contents`` are those of files
-    that are not on the disk.
+    image is padded to the network's proportions, never stretched, and then resized. ``contents`` replace the files.
     """
     channels, height, width = image
     if channels not in (1, 3):
@@ -169,6 +167,6 @@ def read_symbols(
 
 
 def _background(picture: Images) -> int | tuple[int, ...]:
-    """What most of the first and the last row shows."""
+    """The median of the first and the last row."""
     shades = tuple(np.median(picture[[0, -1]], axis=(0, 1)).round().astype(int).ravel().tolist())
     return shades if len(shades) > 1 else shades[0]

@@ -1,4 +1,4 @@
-"""What a model's training inputs looked like, so that others are read the same way or refused.
+"""The form of a model's training inputs, so that other inputs are converted to it or refused.
 
 Bytes in training and the same numbers as floats afterwards mean different images to a network that scales bytes. Each
 model therefore keeps the type, shape, range, mean and spread of its training inputs, in memory and in saved files.
@@ -18,12 +18,12 @@ from ..errors import DataError
 from ..files import typed
 from .gathered import Gathered
 
-ROWS = 4096  # of which figures are taken
-CHANNELS = 64  # that have figures of their own
+ROWS = 4096  # rows for the figures
+CHANNELS = 64  # the most channels with separate figures
 BESIDE, FAR = 0.1, 10.0  # parts of the range by which values lie outside: what is warned of, and what is refused
-SHARE = 0.01  # of the values that may lie outside
+SHARE = 0.01  # the largest share of values outside
 MEANS, SPREADS, SPREAD = 6.0, 0.75, 3.0  # a mean's distance in means' and values' deviations; a ratio of deviations
-ENOUGH = 64  # values that have a spread
+ENOUGH = 64  # values needed for a spread
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Inputs:
 
     @classmethod
     def of(cls, x: Tensor | Gathered) -> Inputs:
-        """What some inputs look like."""
+        """Compute the form of some inputs."""
         values = _by_channel(x)
         means = values.mean(1)
         figures = values.amin((0, 1)), values.amax((0, 1)), means.mean(0), values.std((0, 1), correction=0)
@@ -54,21 +54,21 @@ class Inputs:
         return cls(_name(x), tuple(x.shape[1:]), low, high, mean, spread, apart, values[..., 0].numel())
 
     def facts(self) -> dict[str, Any]:
-        """As a document keeps it."""
+        """The facts for a saved document."""
         return asdict(self) | {"shape": list(self.shape)}
 
     @classmethod
     def read(cls, found: Any) -> Inputs | None:
-        """From a document, which may be older than figures; raises ValueError for what they cannot be."""
+        """Read from a document, which may be older than figures; raises ValueError for impossible figures."""
         seen: Inputs | None = None if found is None else typed(cls, found | {"shape": tuple(found["shape"])})
         if seen is not None and not isinstance(getattr(torch, seen.dtype, None), torch.dtype):
             raise ValueError(f"{seen.dtype!r} is not a type of number")
         return seen
 
     def reading(self, x: Tensor | Gathered, network: nn.Module) -> Callable[[Tensor], Tensor] | None:
-        """How to turn inputs like ``x`` into what was trained on, None for nothing to do.
+        """A function that converts inputs like ``x`` to the form of the training inputs; None if none is needed.
 
-        Raises DataError where nothing can be meant by them, and warns where they look different.
+        Raises DataError for inputs of another kind, and warns if they look different.
         """
         if x.dim() != len(self.shape) + 1:
             raise DataError(
@@ -101,7 +101,7 @@ class Inputs:
         )
 
     def _compare(self, values: Tensor) -> None:
-        """Refuse numbers far from those of training, and warn of others that look different."""
+        """Refuse numbers far from those in training, and warn if they look different."""
         figure = {name: torch.tensor(getattr(self, name)) for name in ("low", "high", "mean", "spread", "apart")}
         width = (figure["high"] - figure["low"]).double()
         width = torch.where(width > 0, width, width.max().clamp(min=1e-30))
@@ -125,7 +125,7 @@ class Inputs:
 
 
 def _some(x: Tensor | Gathered) -> Tensor:
-    """Some of the inputs, from all over the data."""
+    """Some of the inputs, evenly spread over the data."""
     step = max(1, len(x) // ROWS)
     return x[slice(0, ROWS * step, step)].detach()
 
@@ -148,7 +148,7 @@ def _name(x: Any) -> str:
 
 
 def first_not_finite(x: Any) -> tuple[int, ...] | None:
-    """The place of the first number that is NaN or infinite, an example and a place in it; None where there is none."""
+    """The place of the first NaN or infinity: an example and a place in it; None if all are finite."""
     if not isinstance(x, Tensor | Gathered) or not x.dtype.is_floating_point:
         return None
     held = x.pool if isinstance(x, Gathered) else x

@@ -18,15 +18,14 @@ UNKNOWN = -1
 
 
 def known_codes(known: Any, space: Space, count: int, place: Callable[[int], int] = int) -> Tensor:
-    """Known symbols of ``count`` examples as codes ``[count, sites]``, −1 where a site is unknown.
+    """Convert known symbols of ``count`` examples to codes ``[count, sites]``, −1 for unknown sites.
 
-    A tensor or array of whole numbers holds codes already, and so does one in place of a row. Any other row has the
-    symbols themselves with None for 'unknown'; None instead of a row knows nothing of the example. Errors name an
-    example by its ``place``.
+    A tensor or array of whole numbers holds codes, also as a row. Any other row has symbols, with None for 'unknown';
+    None instead of a row means that all its symbols are unknown. Errors name an example by its ``place``.
 
-    >>> from softground.spaces import Categorical
-    >>> known_codes([(None, "b"), None], Categorical(["abc", "abc"]), 2).tolist()
-    [[-1, 1], [-1, -1]]
+        >>> from softground.spaces import Categorical
+        >>> known_codes([(None, "b"), None], Categorical(["abc", "abc"]), 2).tolist()
+        [[-1, 1], [-1, -1]]
     """
     if not isinstance(space, Categorical):
         raise DataError(
@@ -50,7 +49,7 @@ def known_codes(known: Any, space: Space, count: int, place: Callable[[int], int
 
 
 def reveal(examples: Any, share: float, seed: int) -> Any:
-    """Examples of which a random ``share`` of the true symbols is known: for experiments."""
+    """Mark a random ``share`` of the true symbols as known, for experiments."""
     if isinstance(examples, Ragged):
         parts = {shape: reveal(part, share, stream(seed, str(shape))) for shape, part in examples.parts.items()}
         return Ragged(parts, examples.positions)
@@ -63,7 +62,7 @@ def reveal(examples: Any, share: float, seed: int) -> Any:
 
 
 def _is_codes(known: object) -> bool:
-    """Whether these are numbers in a tensor or an array, and no symbols."""
+    """Whether these are codes in a tensor or an array, not symbols."""
     return isinstance(known, Tensor) or (isinstance(known, np.ndarray) and known.dtype.kind in "iuf")
 
 

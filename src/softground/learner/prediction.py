@@ -33,8 +33,8 @@ def most_probable(
 ) -> Tensor:
     r""":math:`\arg\max_z P(z|x)` over S_y, or over all states with an answer if ``y`` is None: ``[batch, sites]``.
 
-    The result is exact. A feasible prediction of the network is kept. Otherwise the inverse finds the result, if it can (a
-    table, a list, a scan), or else at most ``budget`` states are tried in order of probability until one is feasible.
+    The result is exact. A feasible prediction of the network is kept. Otherwise the inverse finds the result, if it can
+    (a table, a list, a scan), or else at most ``budget`` states are tried in order of probability.
     ``index`` holds the examples' positions, for messages.
     """
     z = belief.mode()
@@ -134,9 +134,9 @@ class Reader:
     ) -> list[tuple[Any, ...]]:
         """Return the most probable symbols of each input; for a family, inputs of different shapes in one list.
 
-        With answers ``y``, it is the most probable z ∈ S_y; with ``constrained=True``, the most probable z with an answer
-        (a valid board, a formula without division by zero). Without a table of solutions, at most ``budget`` states of an
-        input are tried, the likeliest first. Give fixed symbols ``known`` as in :class:`~softground.data.Examples`.
+        With ``y``, it is the most probable z ∈ S_y; with ``constrained=True``, the most probable z with an answer (a
+        valid board, a formula without division by zero). Without a table of solutions, at most ``budget`` states of
+        an input are tried, the likeliest first. Give fixed symbols ``known`` as in :class:`~softground.data.Examples`.
         """
         parts = self._inputs(x)
         return in_order(parts, [part.space.decode(z) for part, z in self._codes(parts, y, known, constrained, budget)])
