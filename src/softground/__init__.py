@@ -2,7 +2,7 @@
 
 The paper (Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023) reads in this order:
 
-1. ``spaces/categorical.py``    what a symbol vector z is, and P(z|x) as the network's output says it
+1. ``spaces/categorical.py``    symbol vectors z, and P(z|x) from the network's output
 2. ``constraints/answers.py``   answers y, exact or known by a relation, as numbers
 3. ``constraints/program.py``   a rule as a Python function: which z have which answer
 4. ``inverses/sets.py``         S_y as a set that reduces, and Q* on it: mass, marginals, mode, draws

@@ -1,7 +1,7 @@
-"""One exception family. A message says what was given, what was expected and what to do next.
+"""One family of exceptions. A message states what was given, what was expected and what to do next.
 
-Everything the library raises on purpose is a :class:`SoftgroundError`, so one ``except`` is enough;
-the subclasses exist where a caller may want to tell cases apart.
+The library's own errors derive from :class:`SoftgroundError`, so one ``except`` catches them all. Subclasses let a
+caller distinguish cases.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Setting:
 class SoftgroundError(Exception):
     """Base of every error this library raises on purpose.
 
-    A message is made of texts and settings. ``settings`` are those that the error is about, with the values given, and
-    ``expected`` is what to do about them; both are empty where it is about something else.
+    A message consists of texts and settings. ``settings`` are those that the error is about, with the given values, and
+    ``expected`` is the remedy; both are empty for other errors.
     """
 
     def __init__(self, *message: str | Setting) -> None:
@@ -106,7 +106,7 @@ class InverseError(SoftgroundError):
 
 
 class NoLaw(InverseError):
-    """A rule whose solutions cannot be summed, where an exact posterior is asked for."""
+    """A rule whose solutions cannot be summed, although an exact posterior is required."""
 
 
 class ScheduleError(SoftgroundError):
@@ -118,7 +118,7 @@ class DataError(SoftgroundError):
 
 
 class LearnerError(SoftgroundError):
-    """Training or prediction asked for with settings that cannot work."""
+    """Settings with which training or prediction cannot work."""
 
 
 class NonFiniteOutput(LearnerError):

@@ -1,7 +1,7 @@
-"""Figures: what was measured, on which data, of which shape, by which reading.
+"""Figures: measured values with their data set, shape and reading.
 
-Records and summaries hold flat names, such as ``validation_shape_3_constrained_symbol_accuracy``. They are made and
-taken apart here only.
+Records and summaries hold flat names, such as ``validation_shape_3_constrained_symbol_accuracy``. Only this file
+builds and parses them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Figure(NamedTuple):
 
     @property
     def share(self) -> bool:
-        """Whether it is a share of something, shown in percent: an accuracy, or one of the library's own shares.
+        """Whether it is shown in percent: an accuracy, or one of the library's own shares.
 
         >>> names = ("test_symbol_accuracy", "moved", "test_feasible", "test_spearman", "inaccuracy")
         >>> [Figure.parse(name).share for name in names]
@@ -71,7 +71,7 @@ class Figure(NamedTuple):
 
     @property
     def brief(self) -> bool:
-        """Whether it belongs in a short table: of single shapes and the validation part only accuracies do.
+        """Whether it belongs in a short table; for single shapes and the validation data, only accuracies do.
 
         >>> names = ("symbol_accuracy", "symbol_collapse", "shape_3_symbol_ece", "constrained_symbol_accuracy")
         >>> [Figure.parse(name).brief for name in names]
@@ -90,7 +90,7 @@ def figures(record: Mapping[str, object], sets: Iterable[str] = SETS) -> list[Fi
 def flat_names(
     record: Mapping[str, object], *, data: str = "", shape: object = None, reading: str = ""
 ) -> dict[str, Any]:
-    """Figures by their flat names, from those by the names that are left without data, shape and reading.
+    """Add data, shape and reading to the names of figures.
 
     >>> flat_names({"symbol_accuracy": 0.9}, data="test", shape=3)
     {'test_shape_3_symbol_accuracy': 0.9}
@@ -100,7 +100,7 @@ def flat_names(
 
 
 def results(record: Mapping[str, object]) -> dict[str, Any]:
-    """Figures as results and summaries name them, where those of the test data bear no name of a set.
+    """Figures with the names of results and summaries, which omit the name of the test data.
 
     >>> results({"test_symbol_accuracy": 0.9, "validation_symbol_accuracy": 0.8})
     {'symbol_accuracy': 0.9, 'validation_symbol_accuracy': 0.8}

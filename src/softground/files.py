@@ -1,11 +1,11 @@
-"""Reading and writing small files so that neither a crash nor a damaged disk goes unnoticed.
+"""Read and write small files safely: crashes and damaged disks do not go unnoticed.
 
-A file is replaced by writing a neighbour, forcing it to disk and renaming it over the old one. A reader therefore finds
-the old content or the new one, never a mixture. What is written stays in its folder: a symbolic link that was left
-there is replaced or refused, never followed.
+To replace a file, write a neighbour, force it to disk and rename it over the old one. A reader therefore finds the old
+content or the new one, never a mixture. Writes stay in their folder: symbolic links are replaced or refused, never
+followed.
 
-What is read is bounded, because a file may come from anybody: a byte of JSON can become twenty of memory. Its values
-are checked against the types that a dataclass declares:
+Reads are bounded, because files are not trusted: a byte of JSON can become twenty of memory. Values are checked against
+the types that a dataclass declares:
 
 >>> from dataclasses import dataclass
 >>> @dataclass
@@ -45,7 +45,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u20
 
 
 def harmless(text: str) -> str:
-    """Text from anywhere, with controls of terminals and of the direction of writing as escapes (``\\x1b``)."""
+    """Untrusted text, with control characters of terminals and writing direction as escapes (``\\x1b``)."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -66,7 +66,7 @@ class Missing(Unreadable):
 
 
 def failure(path: Path, reason: str, *remedy: str | Setting) -> CheckpointError:
-    """The one form of message used here: which file, what is wrong with it, what to do next."""
+    """A message of this file: the path, the fault, and the remedy."""
     return CheckpointError(f"{path}: {reason}. ", *remedy, ".")
 
 
@@ -76,7 +76,7 @@ def describe(error: OSError) -> str:
 
 
 def memory_size() -> int:
-    """The machine's memory in bytes; more than any has, where that cannot be asked."""
+    """The machine's memory in bytes; a huge number if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -84,7 +84,7 @@ def memory_size() -> int:
 
 
 def temporary(path: Path) -> Path:
-    """Where the new content of ``path`` is written before it is renamed: the same folder, hence the same disk."""
+    """The name for new content of ``path`` before it is renamed: in the same folder, hence on the same disk."""
     return path.with_name(f".{path.name}.tmp")
 
 
@@ -94,7 +94,7 @@ def replace_file(path: Path, data: bytes) -> None:
     Raises :class:`CheckpointError` when the system refuses; the old content is then still in place.
     """
     new = temporary(path)
-    if os.path.exists(path) and not path.is_file():  # /dev/null, say, which root could well replace
+    if os.path.exists(path) and not path.is_file():  # such as /dev/null, which root could replace
         raise failure(path, "it is not a regular file, and is not replaced", "Give the name of a file")
     try:
         with _fresh(new) as stream:
@@ -110,7 +110,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Add a line to a file; it is on disk when this returns. One that a crash left unfinished is dropped first.
+    """Append a line to a file and force it to disk. A line that a crash left unfinished is dropped first.
 
     Raises :class:`CheckpointError` when the system refuses; the complete lines are then still in place.
     """
@@ -148,7 +148,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _fresh(path: Path) -> BinaryIO:
-    """A file that did not exist. What an earlier crash left under its name, or a link, is removed."""
+    """Create a new file; remove a leftover of a crash, or a link, of that name."""
     with suppress(FileExistsError):
         return open(path, "xb")
     path.unlink()
@@ -196,9 +196,9 @@ def parse_object(data: bytes | str) -> Json:
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """The complete lines of a file, none where it is missing. A last line without its end is still being written.
+    """The complete lines of a file, none if it is missing. A last line without its end is still being written.
 
-    Raises :class:`CheckpointError` when the file cannot be read, or holds too much.
+    Raises :class:`CheckpointError` if the file is unreadable or too large.
     """
     try:
         return read_bounded(path, LINES_LIMIT).split(b"\n")[:-1]
@@ -208,12 +208,12 @@ def read_lines(path: Path) -> list[bytes]:
         raise failure(path, str(error), "Make it readable, or move it away") from error
 
 
-LARGEST_WHOLE = 2**63  # whole numbers from here on fit into no tensor
+LARGEST_WHOLE = 2**63  # the first whole number that does not fit into a tensor
 SHOWN = 100  # characters of a value in a message
 
 
 def typed_fields(kind: type[Any], given: Mapping[str, object]) -> Json:
-    """The fields of a dataclass that are given, as their types; ValueError for one that it does not have."""
+    """Convert the given fields of a dataclass to their types; ValueError for an unknown one."""
     hints, known = get_type_hints(kind), {f.name for f in fields(kind)}
     if unknown := sorted(set(given) - known):
         raise ValueError(f"settings that are not known here: {', '.join(map(repr, unknown))}")
@@ -221,14 +221,12 @@ def typed_fields(kind: type[Any], given: Mapping[str, object]) -> Json:
 
 
 def typed(kind: Any, value: Any, name: str = "value") -> Any:
-    """``value`` as a ``kind``; ValueError, which calls it ``name``, where it is none."""
+    """Convert ``value`` to a ``kind``; a ValueError names it ``name``."""
     origin, parts = get_origin(kind) or kind, get_args(kind)
     match value:
         case _ if kind is Any:
             return value
-        case _ if (
-            type(value).__module__ == "numpy" and value.shape == ()
-        ):  # a number of numpy's, which need not be here
+        case _ if type(value).__module__ == "numpy" and value.shape == ():  # without an import of numpy
             return typed(kind, value.item(), name)
         case _ if origin in (Union, types.UnionType):
             for part in parts:

@@ -1,18 +1,16 @@
-"""What the core shows to people: how far a long preparation is, and runs.
+"""Progress of long preparations, and reports of runs.
 
-Tables, lists and first states are prepared before anything is learnt.
-
-Code that prepares something part by part reports to :func:`preparing`. A preparation that takes longer than a second is
-shown by the watcher, with an estimate of the time left. By default the watcher is :data:`line`, a line on the terminal;
-a run's display takes its place.
+Tables, lists and first states are prepared before training. Code that prepares something part by part reports to
+:func:`preparing`. If it takes longer than a second, the watcher shows it with an estimate of the time left. The default
+watcher is :data:`line`, a line on the terminal; a run's display replaces it.
 
 >>> with watched(print), preparing("First states", 2) as done:
-...     done(1)  # nothing is told: it was quick
+...     done(1)  # quick, so nothing is shown
 
 A caller that cannot wait limits the time by :func:`within`; a preparation asks for what is left by :func:`time_left`.
 
-The core knows no report. A learner asks a :class:`Reporter`, which does nothing by itself. The package's top level
-registers the one of :mod:`softground.report`, so that ``Learner.fit(out=…)`` leaves a report behind.
+A learner uses the registered :class:`Reporter`; the default does nothing. The package's top level registers that of
+:mod:`softground.report`, so ``Learner.fit(out=…)`` writes a report.
 """
 
 from __future__ import annotations
@@ -28,15 +26,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-Watcher = Callable[[str], None]  # is given a sentence, and an empty one when the preparation is over
+Watcher = Callable[[str], None]  # gets a sentence, and an empty one at the end of the preparation
 PATIENCE, PAUSE = 1.0, 0.2  # seconds before the first sentence, and between two
-SELDOM = 30.0  # the same, where there is no terminal
+SELDOM = 30.0  # the same without a terminal
 
 
 class Line:
-    """Shows a sentence in place of the one before, where stderr is a terminal; of several processes the first one's.
+    """Show a sentence in place of the previous one on a terminal's stderr, in the first process only.
 
-    In files and notebooks it is a line twice a minute, so that what takes minutes is not silent there.
+    In files and notebooks, write a line twice a minute.
     """
 
     since: float | None = None  # when the last line was written, or could have been
@@ -64,7 +62,7 @@ _end: ContextVar[float] = ContextVar("end", default=math.inf)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Preparations in this block end after ``seconds``, with what they have by then."""
+    """End preparations in this block after ``seconds``, with the results so far."""
     before = _end.set(min(_end.get(), time.monotonic() + seconds))
     try:
         yield
@@ -73,13 +71,13 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def time_left() -> float:
-    """Seconds that a preparation may still take; mostly there is no end."""
+    """Seconds that a preparation may still take; infinite without a limit."""
     return math.inf if (end := _end.get()) == math.inf else end - time.monotonic()
 
 
 @contextmanager
 def watched(watcher: Watcher | None) -> Iterator[None]:
-    """Tell another watcher in this block, or none."""
+    """Use another watcher in this block, or none."""
     before = _watcher.set(watcher)
     try:
         yield
@@ -88,38 +86,38 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
 
 def hushed(quiet: bool = True) -> AbstractContextManager[None]:
-    """No line on the terminal in this block, if it is to be ``quiet``; another watcher stays."""
+    """Suppress the line on the terminal in this block if ``quiet``; keep another watcher."""
     return watched(None if (now := _watcher.get()) is line and quiet else now)
 
 
 def told(text: str) -> None:
-    """Tell the watcher a sentence at once, such as an estimate before the work begins."""
+    """Show a sentence at once, such as an estimate before the work begins."""
     if (watcher := _watcher.get()) is not None:
         watcher(text)
 
 
 @contextmanager
 def preparing(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Gives a function to call with the number of parts that are done, of ``total``."""
-    watcher, began, told = _watcher.get(), time.monotonic(), 0.0
+    """Yield a function to call with the number of finished parts, of ``total``."""
+    watcher, began, shown = _watcher.get(), time.monotonic(), 0.0
 
     def done(count: int) -> None:
-        nonlocal told
+        nonlocal shown
         now = time.monotonic()
-        if watcher is not None and count < total and now - began >= PATIENCE and now - told >= PAUSE:
-            told = now
+        if watcher is not None and count < total and now - began >= PATIENCE and now - shown >= PAUSE:
+            shown = now
             left = f", {duration((now - began) / count * (total - count))} left" if count else " so far"
             watcher(f"{what}: {count:,} of {total:,}{left}")
 
     try:
         yield done
     finally:
-        if watcher is not None and told:
+        if watcher is not None and shown:
             watcher("")
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them.
+    """Seconds in words.
 
     >>> [duration(s) for s in (0.4, 59.6, 754, 7260)]
     ['1 s', '1 min', '13 min', '2 h 1 min']
@@ -131,7 +129,7 @@ def duration(seconds: float) -> str:
 
 
 def human(size: float) -> str:
-    """Bytes as people say them.
+    """Bytes with a unit.
 
     >>> human(1200), human(2**30), human(10**400)
     ('1.2 kB', '1.07 GB', '1.00e+388 TB')
@@ -144,7 +142,7 @@ def human(size: float) -> str:
 
 
 def many(count: int) -> str:
-    """A count as people write it, however large; floats end at 10³⁰⁸, and a space may have more states.
+    """A count with separators or an exponent. A space may have more states than the largest float.
 
     >>> many(419904), many(10**8), many(10**400)
     ('419,904', '1.0e+08', '1.0e+400')
@@ -153,18 +151,18 @@ def many(count: int) -> str:
 
 
 class Reporter:
-    """Shows a run while it goes on, and reports on it when it has ended. This one stays silent."""
+    """Show a run in progress and report on it at the end. This one is silent."""
 
     def watch(self, learner: object, train: object, path: Path) -> Callable[..., object] | None:
         """An observer that follows some training examples in the run folder ``path``."""
         return None
 
     def shown(self, observer: object, quiet: bool, loggers: Sequence[object]) -> AbstractContextManager[Any]:
-        """The observer of a run, beside what shows progress and logs metrics while the context lasts."""
+        """The observer of a run, with progress display and loggers while the context lasts."""
         return nullcontext(observer)
 
     def facts(self, task: object, z: object, y: object) -> dict[str, Any]:
-        """Further entries of the summary, of the states ``z`` that a network reads for encoded answers ``y``."""
+        """Further entries of the summary, from a network's readings ``z`` for encoded answers ``y``."""
         return {}
 
     def report(self, learner: object, train: object, test: object, path: Path, predictions: object) -> None:
@@ -175,7 +173,7 @@ _make: list[Callable[[], Reporter]] = [Reporter]
 
 
 def register(make: Callable[[], Reporter]) -> None:
-    """Take the reporter that ``make`` gives; it is called when a learner is fitted."""
+    """Register a factory of reporters; a learner calls it when it is fitted."""
     _make[0] = make
 
 

@@ -1,4 +1,4 @@
-"""Parts found by name: kernels, objectives and the like in registries, and packages that only some users need."""
+"""Registries of kernels, objectives and other parts by name, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Registry(dict[str, T]):
         return keep
 
     def __or__(self, more: Mapping[str, T]) -> Registry[T]:  # type: ignore[override]
-        """These parts and more, in a registry of their own."""
+        """A new registry with these parts and more."""
         both: Registry[T] = Registry(self.kind)
         both.update({**self, **more})
         return both
@@ -54,9 +54,9 @@ class Registry(dict[str, T]):
 
 
 def load(module: str, purpose: str, packages: str, error: type[SoftgroundError] = SoftgroundError) -> Any:
-    """A module of another package; where it is not installed, an error that names the packages themselves.
+    """Import a module of an optional package; the error names the packages to install.
 
-    An extra (``softground[rules]``) would be looked up on an index that may not have this project.
+    It does not name an extra (``softground[rules]``), because the index may not have this project.
 
     >>> load("no.such", "Learning", "such").real
     Traceback (most recent call last):

@@ -1,7 +1,7 @@
 r"""Annealing schedules: the temperature γ of each pass over the data.
 
-A schedule says at which temperature γ the chains walk during gradient pass t. Before cooling starts it may ask for
-warm-up passes at γ = ∞, where every feasible symbol vector is equally likely. Then γ falls from γ₀ to a floor:
+A schedule gives the temperature γ of the chains in gradient pass t. It may begin with warm-up passes at γ = ∞, where
+every feasible symbol vector is equally likely. Then γ falls from γ₀ to a floor:
 
 ============  =============================================  =====================================
 name          γ_t, t passes after the warm-up                used by
@@ -9,11 +9,11 @@ name          γ_t, t passes after the warm-up                used by
 constant      γ₀                                             the semantic loss (γ₀ = 1); the paper's NA (γ₀ = 0.001)
 exp           γ₀ αᵗ                                          the authors' code, α = 0.95
 linear        γ₀ − αt                                        the paper
-auto          as the learner chooses before training         stages that have no other
+auto          chosen by the learner before training          stages without a schedule
 log           min(γ₀, γ₀ / log(2 + t))                       the paper
 ============  =============================================  =====================================
 
-A schedule of your own is a class with ``gamma``; register it to choose it by name.
+Your own schedule is a class with ``gamma``; register it to choose it by name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Cooling(Schedule):
 
 @dataclass(frozen=True)
 class Constant(Cooling):
-    """γ_t = γ₀. The floor has no effect, since nothing falls; hence its default of 0.
+    """γ_t = γ₀. The floor has no effect, hence its default of 0.
 
     >>> [Constant(0.001, warmup=1).gamma(t) for t in (0, 1, 100)]
     [inf, 0.001, 0.001]
@@ -112,13 +112,13 @@ class Exponential(Cooling):
 
     @classmethod
     def reaching(cls, start: float, floor: float, warmup: int, epochs: int) -> Exponential:
-        """The one that reaches its floor in the last of ``epochs`` passes, the warm-up among them.
+        """The schedule that reaches its floor in the last of ``epochs`` passes, which include the warm-up.
 
         >>> schedule = Exponential.reaching(1.6, 0.32, warmup=10, epochs=110)
         >>> [round(schedule.gamma(t), 3) for t in (10, 60, 109)]
         [1.6, 0.71, 0.32]
         """
-        cls(start, floor=floor, warmup=warmup)  # refuses what no schedule can have
+        cls(start, floor=floor, warmup=warmup)  # checks the parameters
         if floor == 0:
             raise ScheduleError(f"floor = 0, but a factor never brings γ there. Try {0.02 * start:g}.")
         return cls(start, min(0.95, floor / start) ** (1 / max(1, epochs - 1 - warmup)), floor, warmup)
@@ -162,8 +162,8 @@ def _by_name(start: float, floor: float, warmup: int, epochs: int) -> Schedule:
 class Logarithmic(Cooling):
     """γ_t = min(γ₀, γ₀ / log(1 + t)), with t counted from 1 in the first pass after the warm-up.
 
-    The paper's formula divides by zero at t = 0, and gives 1.44 γ₀ at t = 1. So the count starts at 1, and γ₀ bounds
-    the temperature: the first pass has γ₀, and from the second on the formula holds as printed.
+    The paper's formula divides by zero at t = 0, and gives 1.44 γ₀ at t = 1. So t starts at 1, and γ₀ bounds the
+    temperature: the first pass has γ₀, and later ones follow the formula as printed.
 
     >>> [round(Logarithmic().gamma(t), 3) for t in (0, 1, 2, 100)]
     [1.0, 0.91, 0.721, 0.216]

@@ -125,7 +125,7 @@ def swapped(data: sg.Examples) -> sg.Examples:
 
 def test_who_had_no_time_to_look_for_all_contradictions_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     clocked(monkeypatch, 0.0, 0.0, 9.0, 9.0, 11.0)
-    with pytest.warns(UserWarning, match="parts of 1 answers contradict each other.* not known for 37 of 40 examples"):
+    with pytest.warns(UserWarning, match="parts of 1 answers contradict each other.* unknown for 37 of 40 examples"):
         learner(sums(), epochs=1, unexplained="drop").fit(swapped(squares(40)))
 
 

@@ -1,8 +1,8 @@
-r"""Complements of lists, as lists of cubes: nothing is subtracted, since of 1 − M no digits may be left.
+r"""Complements of lists, as lists of cubes. Subtraction would not do: 1 − M may lose all digits.
 
-Beside the prefix tree of the listed states, each prefix that no listed state has is a **cube**, with all ends. A site
-of which a cube says nothing has one symbol more, *any*, whose weight is the sum over the site's symbols. The cubes
-share no state; that of no prefix at all is the whole space, the S_y of an unknown answer.
+In the prefix tree of the listed states, each minimal prefix without a listed state is a **cube**, with all endings. A
+site that a cube leaves free has one more symbol, *any*, whose weight is the sum over the site's symbols. Cubes share no
+state. The cube of the empty prefix is the whole space, the S_y of an unknown answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stated = tuple[Tensor, bool]  # sorted indices of states, and whether S_y is the
 
 
 class Cubes:
-    """S_y as cubes for answers by what is ``stated`` of each ``y[1]``, which is not asked of unknown answers."""
+    """S_y as cubes; ``stated`` gives the states of an answer ``y[1]``, except unknown ones."""
 
     def __init__(self, space: Categorical, stated: Callable[[Tensor], Stated] | None = None) -> None:
         self.space, self.stated = space, stated
@@ -52,7 +52,7 @@ class Cubes:
 
 
 def cubes_of(index: Tensor, inside: bool, space: Categorical) -> Tensor:
-    """The cubes of states, or those beside them, by their codes in runs of sites: ``[runs, cubes]``, in order.
+    """The cubes of states, or of their complement, by their codes in runs of sites: ``[runs, cubes]``, in order.
 
     >>> space = Categorical([range(2)] * 3)
     >>> cubes_of(space.index(torch.tensor([[0, 1, 0]])), False, space).tolist()  # 00*, 011, 1**, in base 3

@@ -1,7 +1,7 @@
-r"""The parts of a rule, each with its exact law.
+r"""The parts of a rule, each with an exact inverse.
 
-For a conjunction, S_y = ∩ S_y^c, every part touches few sites and has a law of its own at little cost, whatever the
-whole S_y costs. Parts that share a rule are one batch of one law: nine sums of four digits are one call.
+In a conjunction, S_y = ∩ S_y^c, every part touches few sites, so its Q* is cheap, whatever the whole S_y costs. Parts
+that share a rule are one batch: nine sums of four digits are one call.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .enumeration import default_inverse
 from .lists import Lists
 from .sets import Law
 
-SMALL = 10_000  # states of a part, which are tried for each of its answers
-ROWS = 4096  # of all parts together, when all answers are asked whether a part is empty
+SMALL = 10_000  # states of a part that may be tried for each of its answers
+ROWS = 4096  # rows of all parts at a time, to find empty parts
 
 
 class Group:
-    """Parts that share a rule, and the inverse that knows its law."""
+    """Parts that share a rule, and its inverse."""
 
     def __init__(self, parts: list[Part], inverse: Inverse) -> None:
         self.parts, self.inverse = parts, inverse
@@ -40,7 +40,7 @@ class Group:
         return self._sites[device]
 
     def answers(self, y: Tensor) -> Tensor:
-        """The parts' own answers, for ``batch · parts`` rows; those that are read alike are read once."""
+        """The parts' own answers, for ``batch · parts`` rows; equal readers are called once."""
         read = {reader: reader(y) for reader in dict.fromkeys(part.answers for part in self.parts)}
         return torch.stack([read[part.answers] for part in self.parts], 1).flatten(0, 1)
 
@@ -52,13 +52,13 @@ class Group:
 
 
 def _lawful(rule: Any) -> Inverse:
-    """The inverse of a part; where it has no law of its own and the part is small, by lists, made when asked for."""
+    """The inverse of a part: exact, if necessary by lists that are made when needed, if the part is small."""
     own = default_inverse(rule, rule.space)
     return own if own.exact or rule.space.size > SMALL else Lists(own, {})
 
 
 class Composite:
-    """The parts of a ``rule``; of one that has none, the rule itself is the only part, and ``whole`` its inverse."""
+    """The parts of a ``rule``; a rule without parts is its own only part, with the inverse ``whole``."""
 
     def __init__(self, rule: Constraint, whole: Inverse | None = None) -> None:
         parts = list(rule.parts())
@@ -74,13 +74,13 @@ class Composite:
         )  # sites of all parts together
 
     def touching(self, sites: int) -> Tensor:
-        """How many parts touch each of the space's ``sites``."""
+        """The number of parts that touch each of the space's ``sites``."""
         every = [site for group in self.groups for part in group.parts for site in part.sites]
         return torch.bincount(torch.tensor(every), minlength=sites)
 
     @property
     def exact(self) -> bool:
-        """Whether every part's law is known."""
+        """Whether every part has an exact inverse."""
         return bool(self.groups) and all(group.inverse.exact for group in self.groups)
 
     def answers(self, y: Tensor) -> list[Tensor]:
@@ -88,7 +88,7 @@ class Composite:
         return [group.answers(y) for group in self.groups]
 
     def laws(self, scores: Tensor, answers: Sequence[Tensor]) -> Iterator[tuple[Group, Law]]:
-        """The law of each group, as one for ``batch · parts`` rows, made when it is asked for."""
+        """The law of each group, for ``batch · parts`` rows, made lazily."""
         for group, own in zip(self.groups, answers, strict=True):
             yield group, group.inverse.law(group.target(scores, own))
 
@@ -107,7 +107,7 @@ class Composite:
         for group, law in self.laws(scores, answers):
             try:
                 each = law.marginals()
-            except InfeasibleAnswer as error:  # which knows the rows of all parts
+            except InfeasibleAnswer as error:  # its rows are those of all parts
                 rows = tuple(dict.fromkeys(row // len(group.parts) for row in error.examples))
                 raise InfeasibleAnswer(*error.args, examples=rows) from error
             sites = group.sites(total.device).flatten()

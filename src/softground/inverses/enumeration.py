@@ -19,7 +19,7 @@ from .codes import ByAnswer
 from .sets import Listed
 
 CHUNK_STATES = 2**20  # evaluated at a time; of 7 int64 sites they are 59 MB
-QUICK = 0.2  # seconds: what takes longer is not made larger, so that one sees how far it is
+QUICK = 0.2  # seconds after which a piece of work does not grow further, so that progress stays visible
 
 
 class Enumeration(Inverse):
@@ -60,12 +60,12 @@ class Enumeration(Inverse):
     def start(self, y: Tensor, seed: int) -> Start:
         """Draw kept sites at random and complete them, until every example has a state or the tries run out.
 
-        Where the whole space is within the cap it is listed instead, so that 'not found' is a proof.
+        If the whole space is within the cap, it is listed instead, so 'not found' is a proof.
         """
         return self.start_pinned(y, seed, torch.full((len(y), self.space.sites), -1, device=y.device))
 
     def start_pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
+        """:meth:`start` with known sites fixed; −1 means unknown."""
         space, generator = self.space, torch.Generator().manual_seed(seed)
         whole = space.size <= self.cap
         block = list(range(space.sites)) if whole else self._largest_block()
@@ -100,9 +100,9 @@ class Enumeration(Inverse):
         return Start(z, found, torch.full_like(found, whole))
 
     def _largest_block(self) -> list[int]:
-        """As many sites as fit a moderate number of combinations: completing more of them finds a state sooner.
+        """As many sites as fit a moderate number of combinations: a larger block finds a state sooner.
 
-        A plain function is called for each of them, so that fewer at a time cost less where solutions are frequent.
+        A plain function is called for each combination, so its block is smaller.
         """
         plain = isinstance(self.constraint, Program) and not self.constraint.vectorised
         block: list[int] = []
@@ -130,7 +130,7 @@ def listed(rows: Sequence[Tensor], space: Categorical, device: torch.device) -> 
 
 
 def _paced(count: int, most: int, device: torch.device) -> Iterator[Tensor]:
-    """The numbers below ``count``, one at first and then as many together as were quick, up to ``most``."""
+    """The numbers below ``count`` in blocks: one first, then twice as many while blocks are quick, up to ``most``."""
     first, together = 0, 1
     while first < count:
         began = time.perf_counter()
@@ -142,7 +142,7 @@ def _paced(count: int, most: int, device: torch.device) -> Iterator[Tensor]:
 
 @singledispatch
 def default_inverse(constraint: Any, space: Any) -> Inverse:
-    """The inverse of a rule when none is named; each inverse's file registers the rules it serves best.
+    """The default inverse of a rule; each inverse's file registers the rules that it serves best.
 
     Enumeration of the dropped sites serves any rule on symbols.
     """

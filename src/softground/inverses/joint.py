@@ -1,10 +1,9 @@
-r"""Whether the parts of a rule can hold together: is S_y = ∩ S_y^c empty, though no S_y^c is?
+r"""Find contradictory answers: those whose S_y = ∩ S_y^c is empty, though no S_y^c is.
 
-Where no part is empty by its own law, the parts cannot tell, and an answer that contradicts itself would be trained on
-like any other. Where the law of the whole is known, it can. Elsewhere a solver is asked once for each distinct answer:
-the rule's own, or Z3, to which a rule of the usual parts is one formula
-(:func:`~softground.constraints.smt.in_formula`). It says yes, no, or gives up; what is left when the seconds have
-passed is undecided too. Where the first fifth of the time finds no contradiction, the rest of it is saved.
+The parts alone cannot detect them, and such an answer would be trained on like any other. An exact inverse of the whole
+rule can. Otherwise a solver checks each distinct answer once: the rule's own, or Z3, which takes a rule of the usual
+parts as one formula (:func:`~softground.constraints.smt.in_formula`). Answers for which it gives up, or which remain
+when the time is over, are undecided. If the first fifth of the time finds no contradiction, the check ends early.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .solved import Solved
 from .z3 import Z3
 
 EACH = 2.0  # seconds for one answer
-SHARE = 6  # a sixth of a task's seconds is for finding answers that contradict themselves
+SHARE = 6  # a sixth of a task's seconds is for finding contradictory answers
 
 
 def together(
@@ -54,14 +53,14 @@ def together(
     rows = [*zip(map(tuple, y.view(len(y), -1).tolist()), fixed, strict=True)]
     decided: dict[Any, bool | None] = {row: lost or None for row, lost in zip(rows, empty.tolist(), strict=True)}
     left = [row for row, lost in decided.items() if not lost]
-    solver, all_said = solver_of(rule, whole)
+    solver, whole_rule = solver_of(rule, whole)
     began, found = time.monotonic(), False
     with preparing("Whether parts contradict each other", len(left)) as done:
         for count, (answer, codes) in enumerate(left if solver is not None else ()):
             if time.monotonic() - began > (seconds if found else seconds / 5):
                 break
             lost = solver.empty(answer[0], codes)  # type: ignore[union-attr]
-            decided[answer, codes] = lost if all_said or lost else None
+            decided[answer, codes] = lost if whole_rule or lost else None
             found |= bool(lost)
             done(count + 1)
     verdicts = [decided[row] for row in rows]
@@ -69,7 +68,7 @@ def together(
 
 
 def solver_of(rule: Constraint, whole: Inverse) -> tuple[Solved | None, bool]:
-    """A solver that knows the rule, if it is of a kind that one can be told, and whether it knows all of it."""
+    """A solver for the rule, or None, and whether its formula is the whole rule."""
     own = whole.rest if isinstance(whole, Lists) else whole
     limits: Any = {"timeout": EACH / 2, "limit": 2 * EACH}  # of a check, and twice that of a query
     if isinstance(own, Solved):

@@ -25,15 +25,14 @@ from .complements import Cubes, Stated
 from .enumeration import Enumeration
 from .sets import How, Set, Sets, reduced, where
 
-COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites, where those that are not listed are wanted
+COMPLEMENT_OPTIONS = 100_000  # combinations of dropped sites to try for a complement
 
 
 class Listing(Inverse):
-    """Fibres, starts and solutions out of a list of **all** feasible states, the same for every answer y.
+    """Fibres, starts and solutions from a list of **all** feasible states, the same for every answer y.
 
-    Only complements (``Not``) and unknown answers (``None``) are told apart from it.
-
-    The states are given as codes ``[N, sites]``, in any order, each once.
+    Only complements (``Not``) and unknown answers (``None``) have a different S_y. The states are codes ``[N, sites]``,
+    in any order, each once.
 
     >>> space = Categorical([range(2)] * 3)
     >>> Listing(space, torch.tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
@@ -82,16 +81,16 @@ class Listing(Inverse):
         return hasattr(self, "constraint") and self.constraint.negates
 
     def fibre(self, z: Tensor, y: Tensor, dropped: Dropped) -> Fibre:
-        if self._negates and bool((y < 0).any()):  # combinations are tried only where S_y is not the list
-            own: Any = self  # all that is asked of a rule is what is feasible
+        if self._negates and bool((y < 0).any()):  # S_y is not the list: try combinations
+            own: Any = self  # stands for the rule: only feasible() is called
             return Enumeration(self.space, own, cap=COMPLEMENT_OPTIONS).fibre(z, y, dropped)
         states, kept = self.states(z.device), dropped.kept(z.shape[1])
-        # A kept site that differs counts one; a state of the fibre has none. One product, no [batch, N, sites] tensor.
+        # A state of the fibre agrees at every kept site. One product, no [batch, N, sites] tensor.
         width = self.space.width
         hot = torch.nn.functional.one_hot(z, width).float() * kept[..., None]
         agree = hot.flatten(1) @ self.codes(z.device).T
         mask = agree > kept.sum(-1, keepdim=True) - 0.5
-        # Few states of the list belong to any one fibre: they come first, in order, and the others are cut off.
+        # A fibre has few of the listed states: put them first, in order, and cut off the others.
         options = max(1, int(mask.sum(-1).max())) if len(z) else 1
         place = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :options]
         values = states[place].gather(2, dropped.sites[:, None].expand(-1, options, -1))
@@ -129,7 +128,7 @@ class Listing(Inverse):
 
 @sole.register
 def _(inverse: Listing) -> Tensor:
-    return torch.zeros(1, dtype=torch.long)  # any will do: the list is the same for all
+    return torch.zeros(1, dtype=torch.long)  # any code: the list is the same for all
 
 
 @dataclass(frozen=True, eq=False)

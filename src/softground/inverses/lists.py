@@ -1,13 +1,13 @@
 r"""The inverse from lists: all of S_y, state by state, for every answer that occurs.
 
-A relation between symbols and answers has no table of answers, but each of its S_y can be listed: by trying every state
-of a small space, or by a solver that finds solutions until it proves that there are no more. 10¹² states can have 5,297
-solutions. The law of S_y is that of its list:
+A relation between symbols and answers has no table of answers, but each S_y can be listed: by trying every state of a
+small space, or by a solver that finds solutions until it proves that there are no more. 10¹² states may have only 5,297
+solutions. Q* follows from the list:
 
 .. math:: Q^*(z) = w(z) \Big/ \sum_{z' \in S_y} w(z') .
 
-A complement, ``Not(…)``, has its law from the list of what it excludes. Answers that were not listed before are listed
-when they are asked for, by ``rest``, the inverse of the rule itself, which also completes.
+A complement, ``Not(…)``, uses the list of the states that it excludes. ``rest``, the rule's own inverse, lists further
+answers when they are needed, and computes fibres.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Found = tuple[Tensor, bool]  # sorted indices of states, and whether they are pr
 
 
 class Lists(Inverse):
-    """Laws, starts and feasibility from lists of each answer's states, ``found``; fibres are the ``rest``'s.
+    """Laws, starts and feasibility from lists of each answer's states; ``rest`` computes fibres.
 
     ``found`` has the sorted indices of states by the answers' keys.
 
@@ -59,7 +59,7 @@ class Lists(Inverse):
 
     @classmethod
     def of(cls, rest: Inverse, y: Tensor) -> Lists:
-        """The lists of these encoded answers; raises where one is too long."""
+        """List these encoded answers; raise if a list is too long."""
         lists = cls(rest, {})
         lists._number(distinct(rest.constraint, y))
         return lists
@@ -71,7 +71,7 @@ class Lists(Inverse):
         return self.rest.fibre(z, y, dropped)
 
     def start(self, y: Tensor, seed: int) -> Start:
-        """A state drawn uniformly from each list; the rest's for answers that have none."""
+        """A state drawn uniformly from each list; ``rest`` serves answers without a list."""
         number = self._known(y)
         known = number >= 0
         z = torch.zeros(len(y), self.space.sites, dtype=torch.long, device=y.device)
@@ -83,7 +83,7 @@ class Lists(Inverse):
         return Start(z, found, proved)
 
     def feasible(self, z: Tensor, y: Tensor) -> Tensor:
-        """Whether z is in the list of its answer; the rule is asked about others."""
+        """Whether z is in the list of its answer; the rule decides for answers without a list."""
         outside = negative(self.constraint, y)
         number = self._known(torch.where(outside, ~y, y) if self.constraint.negates else y)
         if bool((number < 0).any()) or len(self._lists) * self.space.size >= 2**63:
@@ -106,7 +106,7 @@ class Lists(Inverse):
         return Listed(by_answer.rows(number), by_answer.codes, by_answer.sizes)
 
     def _stated(self, y: Tensor) -> Stated:
-        """What a complement excludes."""
+        """The states that a complement excludes."""
         number = self._number(~y)
         by_answer = self._by_answer(y.device)
         return by_answer.index(entries(*by_answer.rows(number).unbind(1))[0]), False
@@ -130,14 +130,14 @@ class Lists(Inverse):
         return number
 
     def join(self, other: Lists) -> None:
-        """Take the lists of other answers over."""
+        """Add the lists of other answers."""
         more = {key: other._lists[number] for key, number in other._numbers.items() if key not in self._numbers}
         self._numbers |= {key: len(self._lists) + number for number, key in enumerate(more)}
         self._lists += more.values()
         self._on.clear()
 
     def _known(self, y: Tensor) -> Tensor:
-        """The number of each answer's list, −1 where there is none; many rows mostly have few answers."""
+        """The number of each answer's list, −1 for none. Rows usually share few answers."""
         flat = y.dim() == 1
         answers, place = torch.unique(y, return_inverse=True, **({} if flat else {"dim": 0}))
         found = [self._numbers.get(key, -1) for key in keys(answers)]
@@ -150,7 +150,7 @@ class Lists(Inverse):
 
 
 def some_solutions(inverse: Inverse, y: Tensor) -> list[Found]:
-    """For each answer the sorted indices of states of S_y, and whether these are all: a solver may stop in between."""
+    """For each answer the sorted indices of states of S_y, and whether they are all: a solver may stop early."""
     if isinstance(inverse, Solved):
         return inverse.some_solutions(y)
     found = solutions(inverse, y)
@@ -169,7 +169,7 @@ def negative(rule: Constraint, y: Tensor) -> Tensor:
 
 
 def distinct(rule: Constraint, y: Tensor) -> Tensor:
-    """The distinct answers whose S_y must be known: for a complement, the answer that it excludes."""
+    """The distinct answers to list: for a complement, the answer that it excludes."""
     y = y.cpu()
     found: Tensor = torch.unique(torch.where(y < 0, ~y, y) if rule.negates else y, dim=0)
     return found

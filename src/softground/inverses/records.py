@@ -1,7 +1,7 @@
-"""What a saved model keeps of a rule, and the inverse made of that without the user's function.
+"""Records of a rule for saved models, and inverses rebuilt from them without the user's function.
 
-A record is facts, with a ``kind`` of :data:`RECORDED`, and tensors. ``rebuild`` raises ValueError where these do not
-fit together.
+A record has facts, with a ``kind`` of :data:`RECORDED`, and tensors. ``rebuild`` raises ValueError if they are
+inconsistent.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Facts = Mapping[str, Any]
 Tensors = Mapping[str, Tensor]
 
 RECORDED: Registry[Callable[[Categorical, Facts, Tensors], Inverse]] = Registry("kind of rule")
-"""How an inverse is made again, with its rule, by the kind of its record."""
+"""Functions that rebuild an inverse with its rule, by the kind of its record."""
 
 
 @singledispatch
 def record(inverse: object) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """What a saved model keeps of the rule; None where it cannot be saved."""
+    """The record of a rule; None if it cannot be saved."""
     return None
 
 

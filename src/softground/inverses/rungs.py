@@ -26,10 +26,10 @@ from .solved import Solved
 from .table import Table, seconds_for
 
 CHUNK_STATES = 2**18  # of a relation, tried at a time
-PROBE = 4  # answers that are listed one by one, which tells how long the others will take
-LEAST = 5.0  # seconds that an answer is given
-WARM = 20  # the share of the budget after which an estimate counts: the first answers also pay for what is made once
-ROUND = 16  # answers for each process that are listed before time is looked at
+PROBE = 4  # answers to list one by one, to estimate the time for the others
+LEAST = 5.0  # seconds for an answer
+WARM = 20  # an estimate counts after 1/20 of the budget: the first answers include setup
+ROUND = 16  # answers for each process between checks of the time
 
 
 @RUNGS.register("table")
@@ -80,7 +80,7 @@ def _of_function(ask: Ask, rule: Program) -> tuple[Inverse, str]:
 
 
 def _tried(ask: Ask) -> Iterator[dict[Key, Found]]:
-    """S_y of one answer after the other, by a solver that evaluates its formula, or by the rule itself."""
+    """S_y of each answer in turn, by a solver that evaluates its formula, or by the rule itself."""
     size, inverse = ask.space.size, ask.inverse
     lister = inverse.lister(size, ask.budget.seconds, 1) if isinstance(inverse, Solved) else None
     for y in torch.split(ask.answers, 1):

@@ -1,8 +1,8 @@
 r"""The inverse of a scan: fibres by the recursion that sums over S_y.
 
-With the kept sites fixed and the dropped ones free, β_t(s) > 0 says whether reading can still end well from state s at
-position t. Going through the sites once more, a partial completion is kept only while that holds: no dead end is ever
-followed, and the work is proportional to the completions found, not to the combinations there are.
+With the kept sites fixed and the dropped ones free, β_t(s) > 0 means that the scan can still accept from state s at
+position t. A second pass over the sites keeps a partial completion only while that holds. So it follows no dead end,
+and the work is proportional to the number of completions, not of combinations.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Scanned(Inverse):
         (cues, accepts), order = tables.at(y), tables.order
         free = torch.zeros_like(z, dtype=torch.bool).scatter(1, dropped.sites, True)
         symbols = torch.arange(self.space.width, device=device)
-        # Which symbols each site may take: all of its alphabet where it is dropped, else the one it has.
+        # The possible symbols of each site: all of its alphabet if it is dropped, else its own.
         may = torch.where(free[..., None], self.space.layout(device).allowed, z[..., None] == symbols)[:, order]
-        # Whether reading can end well is all that is asked of β: a maximum says it for less than a sum.
+        # Only the sign of β matters: a maximum is cheaper than a sum.
         beta = suffix(tables.layers, cues, accepts, torch.where(may, 0.0, LOG_ZERO), lambda scores: scores.amax(-1))
         owner = torch.arange(batch, device=device)
         state = torch.zeros_like(owner)

@@ -1,7 +1,7 @@
-"""What inverses by a solver share: their settings; fibres, starts and lists become queries, and replies are remembered.
+"""The base of inverses by a solver: fibres, starts and lists become queries; replies are cached.
 
-Fibres are remembered across steps, because chains come back to where they have been. The others are solved in this
-process, in many, or on other machines (:mod:`~softground.solver`); replies do not depend on which.
+Fibres are cached across steps, because chains revisit states. The others are solved in this process, in many, or on
+other machines (:mod:`~softground.solver`); replies do not depend on which.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from .sets import Law, Listed
 
 MOST_TABLES = 4096  # to list S_y
 MOST_WORKERS = 4096
-QUERIES_PER_WORKER = 64  # before it is told how far a preparation is
-START_RETRIES = 3  # from other places, where the solver gave up or died
-LAW_SECONDS = 60.0  # to list S_y for a law, where no budget was asked
+QUERIES_PER_WORKER = 64  # between reports of progress
+START_RETRIES = 3  # with other seeds, after the solver gave up or died
+LAW_SECONDS = 60.0  # to list S_y for a law outside a budget
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 class Solved(Solving):
     """Fibres, starts and solutions of a ``rule`` through a solver; ``constraint`` states the same rule.
 
-    First states of answers in ``begun`` are drawn from lists that were found before.
+    First states of answers in ``begun`` are drawn from earlier lists.
 
     Parameters
     ----------
     cap
-        Most completions per fibre that is searched; one with more is cut and incomplete.
+        Maximum number of completions of a searched fibre; a larger one is cut and incomplete.
     table
-        Most combinations of the dropped sites for which all are evaluated instead of searching; 0 always searches.
+        Maximum number of combinations of the dropped sites to evaluate instead of searching; 0 always searches.
     work, timeout
         Per check, the solver's own deterministic measure of work (``rlimit`` of Z3, of which 2 million are about a
         second; of CP-SAT about seconds), and seconds. Beyond either the reply is 'unknown' and the fibre incomplete.
@@ -59,14 +59,14 @@ class Solved(Solving):
         cuts each call's into four chunks per worker. Inside ``joblib.parallel_config`` with a backend for other
         machines (Dask, Ray, Spark), its workers solve instead.
     cache
-        Fibres remembered, the most recently used. ``queries`` counts fibres asked for, ``hits`` those remembered.
+        Number of most recently used fibres to keep. ``queries`` counts requested fibres, ``hits`` cached ones.
     tries
-        Random proposals that a table completes before a first state is searched for.
+        Random proposals for a table to complete before the search for a first state.
     solutions_cap
-        Most states of S_y that are listed per answer.
+        Maximum number of states to list per answer.
     """
 
-    refused = False  # whether no law was found within a task's budget
+    refused = False  # whether S_y exceeded a task's budget
     for_lists: ClassVar[dict[str, Any]] = {}  # settings of an inverse that only lists
 
     @property
@@ -153,13 +153,13 @@ class Solved(Solving):
     def start(self, y: Tensor, seed: int) -> Start:
         """A feasible state for each answer, in different places of S_y for different rows and seeds.
 
-        It is known for sure where there is none. Where the solver gives up or dies, it is asked again from other
-        places; then a state of another row with the same answer is used.
+        Absence is proved. If the solver gives up or dies, it is retried with other seeds; then a state of another row
+        with the same answer is used.
         """
         return self.start_pinned(y, seed, torch.full((len(y), self.space.sites), -1))
 
     def start_pinned(self, y: Tensor, seed: int, known: Tensor) -> Start:
-        """:meth:`start` with known sites fixed, which are −1 where they are unknown."""
+        """:meth:`start` with known sites fixed; −1 means unknown."""
         generator = torch.Generator().manual_seed(seed)
         seeds = torch.randint(2**62, (len(y),), generator=generator, device="cpu").tolist()
         answers, fixed = y.tolist(), [tuple(row) for row in known.tolist()]
@@ -188,7 +188,7 @@ class Solved(Solving):
         return Reply([tuple(state.tolist())], "whole")
 
     def empty(self, y: int, known: Sequence[int]) -> bool | None:
-        """Whether nothing in S_y has the known symbols, −1 where one is unknown; None where the solver gives up."""
+        """Whether the known symbols (−1: unknown) contradict S_y; None if the solver gives up."""
         free = tuple(site for site, code in enumerate(known) if code < 0)
         if not free:
             return not bool(self.constraint.feasible(torch.tensor([known]), torch.tensor([y])))
@@ -207,7 +207,7 @@ class Solved(Solving):
             return super().law(target)
 
     def set(self, y: Tensor) -> Listed:
-        """All of S_y for each answer; raises where there are more than ``solutions_cap`` or the solver gives up."""
+        """All of S_y for each answer; raise if it has more than ``solutions_cap`` states or the solver gives up."""
         answers = list(dict.fromkeys(y.tolist()))
         index = {}
         for i, (states, end) in zip(answers, self.listed(answers), strict=True):
@@ -256,12 +256,12 @@ class Solved(Solving):
 
     @property
     def faults(self) -> dict[str, int]:
-        """Queries that brought nothing, and those of them whose time or memory was up or whose process died."""
+        """Counts of queries without a result, and of timeouts, memory limits and crashes among them."""
         unknowns = self._ends.total() - self._ends["whole"] - self._ends["capped"]
         return {"unknowns": unknowns} | {name: self._ends[end] for end, name in FAULTS.items()}
 
     def _solve_all(self, what: str, queries: Sequence[Query]) -> list[Reply]:
-        """Replies to the many queries of a preparation, some at a time, telling how far it is."""
+        """Solve the many queries of a preparation in portions, and report progress."""
         each = QUERIES_PER_WORKER if time_left() == math.inf else 1
         together = each * (backend.workers() or self._solver.size)
         replies: list[Reply] = []

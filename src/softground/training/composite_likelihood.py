@@ -1,19 +1,19 @@
 r"""Composite likelihood: the rule's parts one by one, each exactly.
 
-Many rules are conjunctions of parts that touch few sites: :math:`S_y = \bigcap_c S_y^c`, as the sums of a grid's rows
-and columns, or Sudoku's 27 groups. The law on all of S_y may be out of reach; that of a part is not. The loss adds up
+Many rules are conjunctions of parts that touch few sites: :math:`S_y = \bigcap_c S_y^c`, such as the sums of a grid's
+rows and columns, or Sudoku's 27 groups. Sums over S_y may be too costly; those over a part are cheap. The loss is
 
 .. math:: \ell(\theta) = - \frac{1}{m} \sum_c \log P_\theta(z \in S_y^c|x), \qquad m = \sum_c |c| ,
 
-m being the sites of all parts together, so that learning rates carry over. The true z satisfies every part, so the
-loss has its minimum there, and nothing has to be sampled: no chains, no solver, no first states. At a temperature γ
-each part has its own Q*, as in :class:`~softground.training.SoftenedGrounding`, and what is descended is
+where m is the total number of sites of all parts, so that learning rates carry over. The true z satisfies every part,
+so the loss has its minimum there. There is no sampling: no chains, no solver, no first states. At a temperature γ
+each part has its own Q*, as in :class:`~softground.training.SoftenedGrounding`, and the loss is
 
 .. math:: - \frac1m \sum_c \sum_{i \in c} \sum_s Q^c_i(s) \log P_i(s|x), \qquad Q^c(z) \propto P(z|x)^{1/\gamma}
           \text{ on } S_y^c ,
 
-whose gradient at γ = 1 is the one above. It is **weaker than the whole rule**: parts do not talk to each other.
-Evaluations count whether a reading keeps the whole rule, and Stage II, which trains on readings that do, may follow.
+with the same gradient at γ = 1. It is **weaker than the whole rule**: parts do not exchange information. Evaluations
+test readings against the whole rule. Stage II, which trains on readings that satisfy it, may follow.
 
 References: B. G. Lindsay, Composite likelihood methods, Contemp. Math. 80 (1988); C. Varin, N. Reid and D. Firth, An
 overview of composite likelihood methods, Statist. Sinica 21 (2011).
@@ -60,14 +60,14 @@ class CompositeLikelihood(Teacher):
         return {WAITING: torch.where(empty, EMPTY, 0)} if bool(empty.any()) else {}
 
     def _empty(self, train: TrainingSet) -> Tensor:
-        """Which answers nothing explains: by one of their parts, or because their parts contradict each other."""
+        """Which answers have an empty S_y: a part is empty, or the parts contradict each other."""
         task, y, seconds = train.task, train.y, train.task.budget.seconds / SHARE
         empty, undecided = together(task.constraint, task.inverse, y, train.known, seconds)
-        if bool(undecided.any()) and bool(empty.any()):  # where some answers are wrong, others may be
+        if bool(undecided.any()) and bool(empty.any()):  # if some answers are wrong, others may be
             warnings.warn(
-                f"The parts of {int(empty.sum()):,} answers contradict each other. Whether others do is not known for "
-                f"{int(undecided.sum()):,} of {len(y):,} examples, which no solver decided within {seconds:g} s; they "
-                "are trained on. Task(…, budget=Budget(seconds=…)) gives it more time.",
+                f"The parts of {int(empty.sum()):,} answers contradict each other. Whether others do is unknown for "
+                f"{int(undecided.sum()):,} of {len(y):,} examples: no solver determined it within {seconds:g} s, so "
+                "they are trained on. Task(…, budget=Budget(seconds=…)) gives it more time.",
                 stacklevel=2,
             )
         return empty

@@ -1,4 +1,4 @@
-"""Settings of training that a term carries out: each has its option, its recipe field and its argument of ``Learner``.
+"""Settings of training with their terms: each has an option, a recipe field and an argument of ``Learner``.
 
 A new one is a file with a :class:`~softground.training.Term` and an entry here. The command line, recipes and learners
 take name, type, default and help from the entry. The term's file is imported when the setting is used.

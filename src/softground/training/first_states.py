@@ -1,12 +1,12 @@
-r"""Where chains begin, and what becomes of examples for which no beginning is known.
+r"""First states of chains, and the treatment of examples without one.
 
-The rule alone gives each example a first state in S_y. Where there is none, that is proved (S_y is empty: the answer is
-wrong) or it is not: a search gave up. Such an example **waits**. It is no part of the loss, and in every epoch the
-network decides: its own reading, with a few symbols dropped that it is least sure of, is completed by the inverse,
+The rule alone gives each example a first state in S_y. If none is found, either S_y is proved empty (the answer is
+wrong) or a search gave up. In that case the example **waits**: it does not enter the loss, and every epoch tries again
+from the network's reading. The inverse completes it after its least certain symbols are dropped,
 
 .. math:: z_0 \in \{ (u, v) : v \in F(u) \}, \qquad u = \Pi(\hat z), \quad \hat z = \arg\max_z P_\theta(z|x),
 
-the likeliest of those completions. As the network learns, ẑ comes close to S_y and a completion is found.
+and the likeliest completion is used. As the network learns, ẑ approaches S_y and a completion is found.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..task import Task
 from .step import CHAINS, Batch, Memory, TrainingSet
 
 WAITING = "waiting"
-"""The name under which it is remembered which examples have no state, ``[examples]``: 0 those that have one,
-:data:`WAITS` or :data:`EMPTY` the others. It is there only if some example had none to begin with."""
+"""The name in the memory of ``[examples]``: 0 for an example with a state, else :data:`WAITS` or :data:`EMPTY`.
+The entry exists only if some example had no first state."""
 WAITS, EMPTY = 1, 2
 TRIES = 8  # sets of dropped sites, for each example and epoch
 OPTIONS = 1000  # most combinations of the sites that are dropped at once

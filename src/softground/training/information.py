@@ -1,11 +1,11 @@
-r"""What answers tell of the symbols, before any training: from the rule and the training answers alone.
+r"""The information of answers about symbols, from the rule and the training answers only.
 
-An answer y leaves the |S_y| states that explain it. On average over the training answers it tells
+An answer y leaves |S_y| possible states. On average over the training answers its information is
 
 .. math:: \tau = \log |Z| - E \log |S_y| \text{ nats}, \qquad \iota = \tau / \log |Z|
 
-of the |Z| states that there are, a share ι of what there is to know. Both are known where the law of S_y is: with zero
-scores its log-mass is log |S_y|. Known symbols count as known.
+for a space of |Z| states; ι is the share of the total. An exact inverse gives both: with zero scores its log-mass is
+log |S_y|. Known symbols count as known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..inverses.composite import composite
 from ..target import Target
 from ..task import Task
 
-ROWS, SITES = 64, 2**13  # examples that are looked at at least, and at a time; sites at most beyond that
+ROWS, SITES = 64, 2**13  # minimum number of examples, and batch size; maximum number of sites beyond that
 
 
 def spread(count: int, most: int) -> Tensor:
@@ -51,7 +51,7 @@ def told(task: Task, y: Tensor, known: Tensor | None = None) -> tuple[float, flo
 def drawn_usage(task: Task, y: Tensor, known: Tensor | None = None) -> Tensor:
     """How often uniform draws from the S_y of these answers use each symbol at an unknown site, ``[symbols]``.
 
-    Where S_y has no law, that of its parts, or else of all states.
+    Without an exact inverse, draw from the parts' S_y, or else from all states.
     """
     space, where = task.space, task.space.layout(y.device).symbols
     in_parts = not task.inverse.exact and bool(task.constraint.parts())

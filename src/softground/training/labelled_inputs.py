@@ -4,9 +4,9 @@ Every step adds
 
 .. math:: \lambda \cdot \frac{1}{m} \sum_{k=1}^{m} -\log P_i(s_k | a_k)
 
-for m anchors a_k with symbols s_k, drawn at random, each at a random site i whose alphabet has its symbol: what a known
-symbol at that site would add. The network reads them in the batch of the examples, put together to inputs of the
-examples' shape and distorted like them. That needs a network whose output at a site depends on that site's input alone.
+for m random anchors a_k with symbols s_k, each at a random site i whose alphabet has its symbol: the same loss as a
+known symbol at that site. Anchors are combined into inputs of the examples' shape, distorted like them, and read in the
+same batch. That needs a network whose output at a site depends only on that site's input.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def check_reads_apart(network: nn.Module, anchors: Anchors, space: Any, device: 
     apart = torch.where(even[:, None], own, other)
     if not torch.allclose(both, apart, rtol=1e-3, atol=1e-3 * float(apart.abs().max())):
         raise LearnerError(
-            f"Anchors were given, and what this {type(network).__name__} reads at a site depends on the inputs of "
+            f"Anchors were given, but what this {type(network).__name__} reads at a site depends on the inputs of "
             "other sites too. Use a network that reads every site by itself, such as PerSite, or give known "
             "symbols of whole examples: Examples(x, y, known=…)."
         )

@@ -1,23 +1,23 @@
-r"""Wrong answers: how probable it is that the answer of an example is meant.
+r"""Wrong answers: down-weight examples whose answer is probably wrong.
 
-With probability 1 − ε an answer comes from the symbols that x shows, and then it is y with probability
-:math:`M = \sum_{z \in S_y} P(z|x)`. With probability ε it is wrong: the answer of symbols that have nothing to do with
-x, drawn uniformly, and then it is y with probability R, the share of all readings that explain y. So
+With probability 1 − ε an answer comes from the symbols that x shows; it is then y with probability
+:math:`M = \sum_{z \in S_y} P(z|x)`. With probability ε it is wrong: it comes from uniformly drawn symbols, independent
+of x, and is then y with probability R, the share of all readings that explain y. So
 
 .. math:: P(y|x) = (1 - \varepsilon) M + \varepsilon R, \qquad
           w = \frac{(1 - \varepsilon) M}{(1 - \varepsilon) M + \varepsilon R}, \qquad
           \nabla \log P(y|x) = w\, \nabla \log M :
 
-w is the probability that the answer is meant, and what the example's gradient is multiplied by, whatever the teacher.
-An untrained network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (With the shares of
-the answers in the training set as R they would begin near 0 where answers are many, and nothing would be learnt.) ε is
-given, or learnt: the share of examples in the epoch before whose answer the network's own reading does not explain,
-from 0.01 to 0.5, and 0.1 in the first epoch. That is EM with hard assignments. The mean of 1 − w, EM's own update,
-falls short: a network that is not yet sure takes wrong answers for its own doubts, and goes on learning them.
+w is the probability that the answer is correct, and multiplies the example's gradient for every teacher. An untrained
+network gives M ≈ R, so all examples begin with the weight 1 − ε, whatever the rule. (If R were the answers' shares of
+the training set, weights would begin near 0 for many answers, and nothing would be learnt.) ε is given, or learnt: the
+share of examples in the previous epoch whose answer the network's own reading does not explain, from 0.01 to 0.5, and
+0.1 in the first epoch. That is EM with hard assignments. EM's own update, the mean of 1 − w, is too small: a network
+that is still uncertain attributes wrong answers to its own doubt, and learns them.
 
-M is exact where the law on S_y is known. For a rule of parts (:mod:`softground.inverses.composite`) it is
-**approximated**: log M and log R are sums over the parts, divided by how many of them touch a site on average, as if
-every site spoke once. Other rules are refused.
+M is exact for an exact inverse. For a rule of parts (:mod:`softground.inverses.composite`) it is **approximated**: log
+M and log R are sums over the parts, divided by the mean number of parts that touch a site, as if every site counted
+once. Other rules are refused.
 
 References: A. P. Dempster, N. M. Laird and D. B. Rubin, J. R. Statist. Soc. B 39 (1977), for EM; G. Celeux and
 G. Govaert, Comput. Statist. Data Anal. 14 (1992), for hard assignments.
@@ -40,9 +40,9 @@ from ..target import Target
 from ..task import Task
 from .step import Batch, Moment, Teacher, Term, TrainingSet
 
-ROWS = 512  # examples whose share of all readings is found at a time
+ROWS = 512  # examples for which R is computed at a time
 Level = float | Literal["learn"]
-FIRST = 0.1  # where a learnt ε begins
+FIRST = 0.1  # the initial value of a learnt ε
 BOUNDS = 0.01, 0.5  # of a learnt ε
 
 
@@ -57,7 +57,7 @@ def check_level(level: object) -> Level:
 
 @dataclass(frozen=True)
 class Noise(Term):
-    """Examples count by the probability that their answer is meant, where a share ``level`` of the answers is wrong.
+    """Weight examples by the probability that their answer is correct; a share ``level`` of the answers is wrong.
 
     >>> Noise("learn")
     Noise(level='learn')
@@ -79,7 +79,7 @@ class Noise(Term):
             raise LearnerError.of(
                 {"noise": self.level}, f", and {task.space!r} has reals; a noise level needs symbols."
             )
-        # A whole law counts every site once, laws of parts as often as parts touch it.
+        # The whole S_y counts every site once; parts count it once for each part that touches it.
         whole, parts = task.inverse.exact, composite(task.constraint, task.inverse)
         if not (whole or parts.exact):
             raise LearnerError.of(
@@ -125,4 +125,4 @@ class Noise(Term):
         with torch.no_grad():
             mass, reference = self._log_mass(task, Target(belief, y, 1.0, checked=True)), self.log_reference[index]
             meant = (mass.double() - reference + math.log1p(-level) - math.log(level)).sigmoid()
-            return torch.where(torch.isneginf(reference), 0.0, meant)  # what nothing explains cannot be meant
+            return torch.where(torch.isneginf(reference), 0.0, meant)  # an answer without explanation is wrong

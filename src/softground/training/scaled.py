@@ -1,20 +1,19 @@
-r"""Scaled grounding: the network's probabilities are divided by its own usage of the symbols before the rule looks.
+r"""Scaled grounding: the teacher divides the network's probabilities by its own usage of the symbols.
 
-With u(s), the share of sites that the network reads as s, the teacher goes by
+With u(s), the share of sites that the network reads as s, the teacher uses
 
 .. math:: h_i(s) = \log P_\theta(z_i = s|x) - c(t) \log u(s), \qquad
           Q^*(z) \propto \exp \tfrac1\gamma \sum_i h_i(z_i) \quad \text{on } S_y ,
 
 and the network learns from Q* by its own belief. If images are independent given their symbols, Bayes' rule gives
-:math:`P(x_i|s) \propto P(s|x_i) / P(s)`: so h is the log-likelihood of the images, u stands for the prior that the
-network has made of its own habits, and what weighs the readings in S_y is how well the symbols explain the images.
-Without it, a network that at first reads one symbol a little more often than others is taught to do so more and more,
-until symbols are merged wherever the rule allows it.
+:math:`P(x_i|s) \propto P(s|x_i) / P(s)`. So h is the log-likelihood of the images, u stands for the network's implicit
+prior, and readings in S_y are weighted by how well they explain the images. Without scaling, a network that at first
+reads one symbol slightly more often than others is reinforced, until symbols merge wherever the rule allows it.
 
-u is the mean over the batch's unknown symbols, of all processes, off the tape. Where a batch has few sites N beside the
-number of symbols K, it is a running mean that keeps the share max(0, 1 − N/3K); a mean that lags lets symbols swing,
-and so it is kept no longer than needed. c(t) is 1 for half of the stage, then falls along a line to 0 at three
-quarters; the last quarter is plain. It changes once per epoch.
+u is the mean over the batch's unknown symbols, of all processes, off the tape. If the batch's number of sites N is
+small compared with the number of symbols K, it is a running mean that keeps the share max(0, 1 − N/3K), and no more,
+because a lagging mean makes symbols oscillate. c(t) is 1 for half of the stage, then falls linearly to 0 at three
+quarters. It changes once per epoch.
 
 Reference: N. Morgan and H. Bourlard, Continuous speech recognition using multilayer perceptrons with hidden Markov
 models, ICASSP 1990, for scaled likelihoods.
@@ -32,14 +31,14 @@ from ..spaces.categorical import CategoricalBelief
 from .step import Batch, Moment, Teacher, Term, TrainingSet, fading
 
 USAGE = "usage"
-"""The name under which u is remembered, in every row, where batches are small."""
-LEAST = 1e-4  # a symbol that is read less often counts as this often
-SITES = 3  # for each symbol, from which on a batch tells enough
+"""The name of u in the memory, in every row, if batches are small."""
+LEAST = 1e-4  # lower bound of u
+SITES = 3  # sites per symbol from which on no running mean is needed
 
 
 @dataclass(frozen=True)
 class Scaled(Term):
-    """The teacher goes by P(z|x) over the network's own usage of the symbols.
+    """Divide P(z|x) by the network's own usage of the symbols, for the teacher.
 
     >>> [Scaled().numbers(Moment(begun=share))["scaling"] for share in (0.0, 0.5, 0.625, 0.75)]
     [1.0, 1.0, 0.5, 0.0]
@@ -77,7 +76,7 @@ class Scaled(Term):
         keep = share_kept(len(batch.index) * batch.task.space.sites * batch.processes, symbols)
         if not keep:
             return mean
-        bool(mean.isfinite().all())  # asks the device, since a recording would not remember the mean
+        bool(mean.isfinite().all())  # waits for the device, so that no recording replaces the mean
         if USAGE in batch.memory:
             mean = keep * batch.memory[USAGE][0] + (1 - keep) * mean
         batch.memory[USAGE] = mean.expand(self.examples, -1)

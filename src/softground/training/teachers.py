@@ -1,16 +1,16 @@
-r"""What the network learns from: the softened grounding (Stage I), its own feasible readings (Stage II), or labels.
+r"""Teachers: the softened grounding (Stage I), the network's own feasible readings (Stage II), and labels.
 
 *Stage I* (Algorithm 1 of the paper). Each example has a Markov chain on S_y. At temperature γ a batch's chains take T
-kernel steps towards Q*(z) ∝ P(z|x)^{1/γ}, and the network learns where they stand. Where the kernel knows Q*, the
-network learns its marginals Q*_i(s) instead: the same gradient in expectation, without the noise, and no chain. At
-γ = 1 that is the gradient of the semantic loss −log P(S_y|x) (Proposition 2).
+kernel steps towards Q*(z) ∝ P(z|x)^{1/γ}, and their states are the network's targets. If the kernel knows Q*, the
+targets are its marginals Q*_i(s) instead: the same expected gradient, without noise or chains. At γ = 1 that is the
+gradient of the semantic loss −log P(S_y|x) (Proposition 2).
 
-*Stage II* is γ = 0, where Q* is one-hot at the most probable feasible z. Where the network's own reading
-:math:`\hat z = \arg\max_z P_\theta(z|x)` lies in S_y it is that z; the other examples do not count.
+*Stage II* is γ = 0, where Q* is one-hot at the most probable feasible z. If the network's own reading
+:math:`\hat z = \arg\max_z P_\theta(z|x)` lies in S_y, it is that z; the other examples have weight 0.
 
-*Direct supervision* is the yardstick: the same network and loop, trained on the true symbols.
+*Direct supervision* is the reference: the same network and loop, trained on the true symbols.
 
-The energy in Q* is the paper's sum over sites; the loss is a mean over sites, as in the authors' code, so that learning
+The energy in Q* is the paper's sum over sites. The loss is a mean over sites, as in the authors' code, so learning
 rates carry over between lengths.
 
 Reference: Z. Li et al., Softened Symbol Grounding for Neuro-symbolic Systems, ICLR 2023, Section 4 and Appendix B.1.
@@ -37,9 +37,9 @@ from .step import CHAINS, OBJECTIVES, Batch, Memory, Moment, Teacher, TrainingSe
 @OBJECTIVES.register("grounding")
 @dataclass(frozen=True)
 class SoftenedGrounding(Teacher):
-    """Stage I: chains follow the network as γ falls, the network follows its chains.
+    """Stage I: chains sample Q* as γ falls, and the network learns from the chains.
 
-    Without a kernel, a learner chooses the one that fits the rule and the training answers; with ``steps=0``, T.
+    Without a kernel, a learner chooses one for the rule and the training answers; with ``steps=0`` it chooses T.
     """
 
     sums = True
@@ -52,7 +52,7 @@ class SoftenedGrounding(Teacher):
         if self.steps < 0:
             raise LearnerError.of(
                 {"steps": self.steps},
-                "expected one kernel step per gradient step or more, or 0 for as many as move the chains.",
+                "expected one kernel step per gradient step or more, or 0 to choose by how often chains move.",
             )
 
     @property
@@ -95,7 +95,7 @@ class SoftenedGrounding(Teacher):
 @OBJECTIVES.register("semantic")
 @dataclass(frozen=True)
 class SemanticLoss(Teacher):
-    """−log P(S_y|x) by its gradient: the softened grounding at γ = 1, for a task whose inverse knows the law on S_y.
+    """−log P(S_y|x) by its gradient: the softened grounding at γ = 1, for a task with an exact inverse.
 
     Reference: J. Xu, Z. Zhang, T. Friedman, Y. Liang and G. Van den Broeck, A semantic loss function for deep learning
     with symbolic knowledge, ICML 2018.
@@ -107,9 +107,8 @@ class SemanticLoss(Teacher):
     def begin(self, task: Task) -> SoftenedGrounding:
         if not task.inverse.exact and type(task.inverse).set is Inverse.set:
             raise LearnerError(
-                f"The semantic loss adds up all of S_y, and {task.inverse!r} has no law. Tables, listings and scans "
-                "have one; Z3, and enumeration of a small space, can list S_y. Otherwise sample, with "
-                "SoftenedGrounding at γ = 1."
+                f"The semantic loss sums over S_y, and {task.inverse!r} has no law. Use a table, a listing or a scan, "
+                "or Z3 or the enumeration of a small space; or sample, with SoftenedGrounding at γ = 1."
             )
         return SoftenedGrounding(Exact(task.inverse))
 
@@ -120,7 +119,7 @@ class SemanticLoss(Teacher):
 @OBJECTIVES.register("zero")
 @dataclass(frozen=True)
 class ZeroDegree(Teacher):
-    """Stage II: learn from one's own predictions where the rule accepts them."""
+    """Stage II: learn from the network's own feasible predictions."""
 
     def teach(self, batch: Batch) -> Tensor:
         prediction: Tensor = batch.evidence.mode()
@@ -136,7 +135,7 @@ class ZeroDegree(Teacher):
 @OBJECTIVES.register("sup")
 @dataclass(frozen=True)
 class Supervised(Teacher):
-    """Cross-entropy with the true symbols, which the training set must hold."""
+    """Cross-entropy with the true symbols, which the training set must have."""
 
     weak = False
 

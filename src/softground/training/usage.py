@@ -1,17 +1,16 @@
 r"""A prior on how often symbols are used.
 
-With :math:`\bar p(s) = \frac{1}{Bn} \sum_{b,i} P_i(s|x_b)`, the mean of what the network reads in a batch,
+With :math:`\bar p(s) = \frac{1}{Bn} \sum_{b,i} P_i(s|x_b)`, the mean belief in a batch,
 
 .. math:: \ell(\theta) = \lambda(t)\, \mathrm{KL}(\bar p \,\|\, \pi)
           = \lambda(t) \sum_s \bar p(s) \log \frac{\bar p(s)}{\pi(s)} .
 
-A shortcut that merges symbols leaves others unused, so that the term tells it from a reading that is one-to-one; it
-does not tell one-to-one readings from each other if they use symbols equally often. For a uniform π it is
-:math:`\lambda \sum_s \bar p \log \bar p` and a constant.
+A shortcut that merges symbols leaves others unused, so the term penalises it. It does not distinguish one-to-one
+readings that use symbols equally often. For a uniform π it is :math:`\lambda \sum_s \bar p \log \bar p` and a constant.
 
-It is a bias, because a batch never has π's frequencies exactly, and the data may not either. So λ(t) is λ for the first
-half of the stage, in which the symbols are found, then falls along a line, and is 0 in the last quarter, which the
-answers have for themselves: by then another reading costs more than the term ever gave.
+The term is biased, because neither a batch nor the data have π's frequencies exactly. So λ(t) is λ for the first half
+of the stage, in which the symbols are found, then falls linearly, and is 0 in the last quarter, which depends on the
+answers only: by then another reading costs more than the term ever gave.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from ..retired import MEMBERS
 from ..spaces.categorical import Categorical
 from .step import Batch, Moment, Term, TrainingSet, fading
 
-LEAST = 1e-6  # a symbol of prior 0 is this improbable, so that the loss stays finite
+LEAST = 1e-6  # lower bound of the prior, to keep the loss finite
 
 
 @dataclass(frozen=True)
 class Usage(Term):
-    """All symbols are used, as often as the prior says.
+    """Pull the usage of symbols towards a prior.
 
     Parameters
     ----------
@@ -58,8 +57,8 @@ class Usage(Term):
         if isinstance(self.prior, str):
             if self.prior != "uniform":
                 gone = MEMBERS.get(("usage", self.prior))
-                said = f", which is gone. {gone}" if gone else "expected 'uniform', or the symbols' shares."
-                raise LearnerError.of({"usage": self.prior}, said)
+                remedy = f", which is gone. {gone}" if gone else "expected 'uniform', or the symbols' shares."
+                raise LearnerError.of({"usage": self.prior}, remedy)
             return
         shares = [float(s) for s in (self.prior.values() if isinstance(self.prior, Mapping) else self.prior)]
         if min(shares, default=-1.0) < 0 or not math.isclose(sum(shares), 1.0, abs_tol=1e-6):
@@ -70,7 +69,7 @@ class Usage(Term):
 
     @classmethod
     def named(cls, text: str, weight: float) -> Usage:
-        """The prior that an option names: a word, or shares with commas between them."""
+        """Parse an option: a word, or shares separated by commas."""
         if text == "uniform" or ("usage", text) in MEMBERS:
             return cls(text, weight)  # type: ignore[arg-type]
         try:

@@ -1,17 +1,17 @@
-r"""How well a walk joins the solutions of S_y.
+r"""Measures of how well a walk connects the solutions of S_y.
 
-*Movement* is the share of proposals u′, one move away from u = Π(z) with z ∈ S_y, that have a completion at all: the
-others are rejected whatever the network says.
+*Movement* is the share of proposals u′, one move away from u = Π(z) with z ∈ S_y, that have a completion: the others
+are always rejected.
 
-*Components* are counted where all of S_y is listed, no chain needed. A step with the dropped sites D and a change of
+*Components* are counted without chains if all of S_y is listed. A step with the dropped sites D and a change of
 one kept site k leads from z to every solution that agrees with z outside D ∪ {k}; without a change, to those that agree
-outside D. So solutions are joined where they have the same symbols outside such a set, and sorting them by those
-symbols finds all who are. The walk reaches all of S_y exactly when there is one component.
+outside D. So solutions with the same symbols outside such a set are connected, and sorting them by those symbols finds
+all of them. The walk reaches all of S_y exactly when there is one component.
 
-*Led chains* are connectivity as a walk meets it. The paper counts "the number of random walk steps needed for the
-transition from the initial solution to a target solution". A free walk meets a given one of 10²¹ solutions never, so
-the target is made attractive: the belief prefers its symbols, as a trained network does. A chain that arrives proves
-the two connected; one that does not arrive in time proves nothing.
+*Led chains* measure connectivity by walking. The paper counts "the number of random walk steps needed for the
+transition from the initial solution to a target solution". A free walk never meets a given one of 10²¹ solutions, so
+the belief prefers the target's symbols, as a trained network does. A chain that arrives proves that the two are
+connected; one that does not arrive in time proves nothing.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""Which walk joins the solutions best.
+"""A ranking of walks by how well they connect solutions.
 
 The paper decreases dim(Ω) "until the connectivity is satisfactory". So:
 
-1. a projection comes last whose fibres are not known to be whole, for exact kernels cannot use it;
-2. those come first that are satisfactory: of the chains led from one solution to another, nine in ten arrive, and where
-   components were counted nine pairs of solutions in ten are connected;
-3. among these, the fewer sites are dropped the better, then the fewer steps the chains took; kernels that were given
-   come after the projections;
-4. among the others, the more of their chains arrive, then the more they agree with their targets in the end (a kernel
-   that was given is preferred where that is close), then the more pairs are connected, then the more moves find a
-   completion.
+1. projections whose fibres are not known to be whole come last, because exact kernels cannot use them;
+2. satisfactory walks come first: nine in ten of the chains led from one solution to another arrive, and nine in ten
+   pairs of solutions are connected, if components were counted;
+3. among these, fewer dropped sites come first, then fewer steps of the chains; given kernels follow the projections;
+4. among the others, the share of chains that arrive counts first, then their agreement with the targets in the end (a
+   given kernel wins a close comparison), then the share of connected pairs, then the share of moves with a completion.
 
-Nothing in the rule is a measured time, and trials are counted: the same seed gives the same choice on every machine,
-unless a limit of time ends the trials, and then the recommendation says so.
+The ranking uses counts, not times. So the same seed gives the same choice on every machine, unless a time limit ends
+the trials; the recommendation then says so.
 """
 
 from __future__ import annotations

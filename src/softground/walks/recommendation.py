@@ -1,8 +1,8 @@
-"""Which kernel, projection, T and γ₀ to train with, and why.
+"""A recommended kernel, projection, T and γ₀, with reasons.
 
-Where Q* can be drawn from directly nothing is measured: the kernel that does so is recommended. Elsewhere candidates
-are compared (:mod:`.ranking`), and the walk on the best of them is the composition of two kernels that are exact for
-Q*: :class:`~softground.kernels.Collapsed`, which moves even while the network knows nothing, and
+If a kernel draws from Q* directly, it is recommended without measurements. Otherwise candidates are compared
+(:mod:`.ranking`). The walk on the best one composes two kernels that are exact for Q*:
+:class:`~softground.kernels.Collapsed`, which moves even while the network is untrained, and
 :class:`~softground.kernels.Guided`, which frees chains as γ falls.
 
 T is the number of such steps after which nine chains in ten have moved at γ₀, at most 10 (the paper's). γ₀ is the

@@ -1,8 +1,8 @@
 r"""The answers that walks are tried on, and for each of them S_y, or some of its members.
 
-Only answers are read. Where the inverse knows the law of S_y, the mass of the uniform weight w(z) = 1 is \|S_y\| and
-its marginals say how often each symbol stands at each site. Where S_y can be listed all of it is; elsewhere solutions
-are drawn, as chains would be started.
+Only answers are read. With an exact inverse, the mass of the uniform weight w(z) = 1 is \|S_y\| and its marginals give
+the frequency of each symbol at each site. S_y is listed if possible; otherwise solutions are drawn like first states of
+chains.
 """
 
 from collections.abc import Sequence
