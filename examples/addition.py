@@ -1,8 +1,8 @@
-"""Addition: two handwritten two-digit numbers of which only the sum is known, the rule written in two ways.
+"""Addition: learn digits from the sums of two handwritten two-digit numbers, with two forms of the rule.
 
 As a **program** the rule is any function from symbols to the answer; the library tabulates its 10,000 states. As a
-**scan** it is read column by column with a carry, as at school; nothing is tabulated, so that numbers of fifty digits
-cost only more columns. Both learn the same thing.
+**scan** it is read column by column with a carry, as at school. Nothing is tabulated, so numbers of fifty digits only
+need more columns. Both learn the same digits.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ program = sg.Program(lambda a, b, c, d: 10 * a + b + 10 * c + d, space)
 
 
 def column(state: tuple[int, Any], digit: int, site: int, due: int) -> Any:
-    """Read one more digit. The state is the carry and, in the midst of a column, the column's upper digit."""
+    """Read one more digit. The state is the carry and, within a column, the column's upper digit."""
     carry, upper = state
     if upper is None:
         return carry, digit
     carry, written = divmod(carry + upper + digit, 10)
-    return (carry, None) if written == due else None  # None: these digits cannot be right
+    return (carry, None) if written == due else None  # None: these digits cannot be correct
 
 
 scan = sg.Scan(
@@ -30,7 +30,7 @@ scan = sg.Scan(
     space,
     start=(0, None),
     order=[1, 3, 0, 2],  # ones of both numbers first, then tens
-    cue=lambda total, site: total // 10 ** (1 - site % 2) % 10,  # what the total shows in this column
+    cue=lambda total, site: total // 10 ** (1 - site % 2) % 10,  # the total's digit in this column
     accept=lambda state, total: state[0] == total // 100,
 )
 
@@ -43,7 +43,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 8, count: int = 3000) -> dict[str, float]:
-    """Train with each form of the rule; the held-out shares of right digits."""
+    """Train with each form of the rule; return the held-out digit accuracies."""
     train, test, reached = examples(count, "train"), examples(1000, "test"), {}
     for name, rule in {"program": program, "scan": scan}.items():
         task = sg.Task(space, rule)

@@ -1,13 +1,13 @@
-"""Check digits: card numbers of which is known that they are valid, and what that can and cannot teach.
+"""Check digits: learn digits from valid card numbers, and see why validity alone is not enough.
 
-The last digit of such a number is chosen so that Luhn's sum is a multiple of ten. That every number is valid is too
-little to learn from, twice over. There is nothing to begin with: while one digit is unread, every sum is as likely as
-any other, so that a fresh network gets no hint at all. And there would be no telling success: a network that reads
-**everything as 0** calls every number valid, since 000000 is. (Invalid numbers hardly help: nine in ten numbers are.)
+The last digit of such a number is chosen so that Luhn's sum is a multiple of ten. Validity alone is not enough, for two
+reasons. A fresh network gets no hint: while one digit is unread, all sums are equally likely. And success would be
+invisible: a network that reads **everything as 0** calls every number valid, because 000000 is valid. (Invalid numbers
+hardly help: nine in ten numbers are invalid.)
 
-What helps is a little knowledge of another kind. Here a clerk has typed thirty numbers in; of the others only is known
-that they are valid. Answers show both: "457891" was typed, "??????" is merely valid, and "45?8?1" would do as well. The
-script trains three times: on valid numbers alone, on the typed ones alone, and on both.
+A few labels help. Here a clerk has typed thirty numbers; the others are only known to be valid. Answers express both:
+"457891" was typed, "??????" is only valid, and "45?8?1" would also work. The script trains three times: on valid
+numbers alone, on the typed ones alone, and on both.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ space = sg.Categorical([range(10)] * LENGTH)
 def luhn(total: int, digit: int, site: int, typed: str) -> int | None:
     """Luhn's sum modulo ten: every second digit counts double, and a double's digits are added."""
     if typed not in ("?", str(digit)):
-        return None  # the clerk typed something else
+        return None  # the clerk typed another digit
     return (total + (digit if site % 2 else sum(divmod(2 * digit, 10)))) % 10
 
 
@@ -31,7 +31,7 @@ rule = sg.Scan(luhn, space, cue=lambda shown, site: shown[site], accept=lambda t
 
 
 def numbers(count: int, part: Any) -> torch.Tensor:
-    """Valid numbers: five digits at random and the one that completes them."""
+    """Make valid numbers: five random digits and a check digit."""
     digits = torch.randint(10, (count, LENGTH), generator=torch.Generator().manual_seed(len(part)))
     worth = torch.where(torch.arange(LENGTH) % 2 == 1, digits, 2 * digits // 10 + 2 * digits % 10)
     digits[:, -1] = -worth[:, :-1].sum(1) % 10  # the last site counts single
@@ -39,7 +39,7 @@ def numbers(count: int, part: Any) -> torch.Tensor:
 
 
 def main(epochs: int = 15, count: int = 1000, typed: int = 30) -> dict[str, float]:
-    """Train three times; the held-out shares of right digits."""
+    """Train three times; return the held-out digit accuracies."""
     truth, test, valid = numbers(count, "train"), numbers(1000, "test"), "?" * LENGTH
     x, unseen = sg.handwritten(truth, "train"), sg.handwritten(test, "test")
     texts = ["".join(map(str, row)) for row in truth[:typed].tolist()]
@@ -47,7 +47,10 @@ def main(epochs: int = 15, count: int = 1000, typed: int = 30) -> dict[str, floa
     data = {
         "valid alone": (x, [valid] * count),
         "typed alone": (x[few.repeat(often)], texts * often),
-        "both": (x[torch.cat([few.repeat(4), rest])], texts * 4 + [valid] * len(rest)),  # four times, to be heard
+        "both": (
+            x[torch.cat([few.repeat(4), rest])],
+            texts * 4 + [valid] * len(rest),
+        ),  # repeated four times, for more weight
     }
     reached = {}
     for name, (images, answers) in data.items():

@@ -1,7 +1,7 @@
-"""Clauses: rows of handwritten zeros and ones, of which only is known whether a formula of logic holds.
+"""Clauses: learn handwritten zeros and ones from whether each row satisfies a formula of logic.
 
-The formula is in conjunctive normal form, as a solver reads it: each list is a clause, 3 the third bit, −3 its
-negation. Rows of which it does not hold teach as well; their S_y is what the formula leaves out.
+The formula is in conjunctive normal form, as in a solver: each list is a clause, 3 is the third bit, −3 its negation.
+Rows that violate it teach as well; their S_y is the complement.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ rule = sg.Cnf([[1, 2], [-2, 3], [-3, 4, 5], [-4, -5], [6, -1]], space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Random rows, and whether the formula holds; training never looks at ``symbols``."""
+    """Make random rows with truth values; training never uses ``symbols``."""
     bits = torch.randint(2, (count, 6), generator=torch.Generator().manual_seed(len(part)))
     holds = rule.feasible(bits, rule.encode([True] * count)).tolist()
     return sg.Examples(sg.handwritten(bits, part), holds, symbols=bits)
 
 
 def main(epochs: int = 8, count: int = 1000) -> float:
-    """Train from truth values; the held-out share of right bits."""
+    """Train from truth values; return the held-out accuracy of bits."""
     train, test = examples(count, "train"), examples(500, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

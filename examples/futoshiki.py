@@ -1,7 +1,7 @@
-"""Futoshiki: handwritten 4×4 squares, of which only some signs < between neighbours are known.
+"""Futoshiki: learn digits from handwritten 4×4 squares and some signs < between neighbours.
 
-Every row and column shows four different digits; where a sign stands, the digit on its open side is larger. The signs
-are the answer, other ones for each square.
+Every row and column shows four different digits. The digit on a sign's open side is larger. The answer is a square's
+signs, which differ from square to square.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ space = sg.Categorical([range(1, 5)] * 16)
 
 
 def futoshiki(z: Any, signs: Any) -> list[Any]:
-    """Rows and columns, and (smaller, larger) of every sign; ``z`` is an array of CPMpy variables."""
+    """Constrain rows, columns and the (smaller, larger) pair of every sign; ``z`` holds CPMpy variables."""
     return [cp.AllDifferent(z[line]) for line in LINES] + [z[a] < z[b] for a, b in signs]
 
 
@@ -28,7 +28,7 @@ rule = sg.CPMpy(futoshiki, space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Squares with a sign between two of three neighbours; training never looks at ``symbols``."""
+    """Make squares with a sign between two of three neighbours; training never uses ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
     every = space.states(solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index)  # no signs: all 576 squares
     codes = every[torch.randint(len(every), (count,), generator=chance)]
@@ -41,7 +41,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 12, count: int = 300) -> float:
-    """Train from signs; the held-out share of right digits."""
+    """Train from signs; return the held-out digit accuracy."""
     train, test = examples(count, "train"), examples(count, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

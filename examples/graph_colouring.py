@@ -1,7 +1,7 @@
-"""Graph colouring: maps of ten countries in four colours, drawn as digits; all that is known is that neighbours differ.
+"""Graph colouring: learn four colours, drawn as digits, from maps of ten countries whose neighbours differ.
 
-No answer says which colour is which: all 24 renamings of the colours keep every answer, and three labels are the fewest
-that settle it. ``print(sg.inspect(task, train.y))`` says both. So three labelled images, the anchors, name the colours.
+Answers cannot name the colours: all 24 renamings of the colours keep every answer, and at least three labels are needed
+to choose one. ``print(sg.inspect(task, train.y))`` shows both. So three labelled images, the anchors, name the colours.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ rule = sg.CPMpy(lambda z, borders: [z[a] != z[b] for a, b in borders], space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Coloured maps, each with borders of its own; training never looks at ``symbols``."""
+    """Make coloured maps, each with its own borders; training never uses ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
     colours = torch.randint(COLOURS, (count, COUNTRIES), generator=chance)
     borders = []
@@ -28,7 +28,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 10, count: int = 300) -> float:
-    """Train from borders and three anchors; the held-out share of right colours."""
+    """Train from borders and three anchors; return the held-out accuracy of colours."""
     train, test = examples(count, "train"), examples(count, "test")
     anchors = sg.Anchors(sg.handwritten(torch.arange(3), "train"), [0, 1, 2])
     task = sg.Task(space, rule)

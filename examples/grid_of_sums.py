@@ -1,6 +1,6 @@
-"""A rule of parts: handwritten grids of 4×5 digits of which only the sums of rows and columns are known.
+"""A rule of parts: learn digits from handwritten 4×5 grids and the sums of their rows and columns.
 
-Of 10²⁰ grids, too many have the sums of one to be listed. But each sum by itself has an exact law, and all nine teach.
+Too many of the 10²⁰ grids have the same sums to be listed. But each sum has an exact distribution, and all nine teach.
 """
 
 from typing import Any
@@ -17,14 +17,14 @@ rule = sg.All([sg.Sum(line) for line in ROWS + COLUMNS], space)  # an answer: fo
 
 
 def grids(count: int, part: Any) -> sg.Examples:
-    """Grids and their sums; training never looks at ``symbols``."""
+    """Make grids with their sums; training never uses ``symbols``."""
     digits = torch.randint(10, (count, 20), generator=torch.Generator().manual_seed(len(part)))
     sums = torch.stack([digits[:, line].sum(1) for line in ROWS + COLUMNS], 1)
     return sg.Examples(sg.handwritten(digits, part), sums.tolist(), symbols=digits)
 
 
 def main(epochs: int = 6, count: int = 1000) -> float:
-    """Train from sums; the held-out share of right digits."""
+    """Train from sums; return the held-out digit accuracy."""
     train, test = grids(count, "train"), grids(300, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

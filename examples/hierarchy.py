@@ -1,7 +1,7 @@
-"""Hierarchical labels: an image has fifteen, one of which was told, and clauses say how they hang together.
+"""Hierarchical labels: learn fifteen labels of an image from one of them and clauses that relate them.
 
-Labels are Boolean: ten digits and five groups above them. Exactly one digit holds, and it is in its groups and in no
-others. Of each image it was told whether it is in one of the groups, and never which digit it is: that the clauses add.
+Labels are Boolean: ten digits and five groups above them. Exactly one digit holds, and it is in its groups only. For
+each image, it is known whether it is in one of the groups. The digit is never known; it follows from the clauses.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ rule = sg.Cnf(one_digit + its_groups, space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Images with one group told of each; the answer is that the clauses hold. Training never looks at ``symbols``."""
+    """Make images with one known group each; the answer: the clauses hold. Training never uses ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
     labels = LABELS[digits := torch.randint(10, (count,), generator=chance)]
     told = torch.randint(10, 15, (count, 1), generator=chance)
@@ -30,7 +30,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 30, count: int = 3000) -> float:
-    """Train from clauses and single groups; the held-out share of images with all labels right."""
+    """Train from clauses and single groups; return the held-out share of images with all labels correct."""
     train, test = examples(count, "train"), examples(1000, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

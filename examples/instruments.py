@@ -1,7 +1,7 @@
-"""Instruments: three dials of which only the total of their readings is known, to the last digit.
+"""Instruments: learn to read three dials from the rounded total of their readings.
 
-Readings are real numbers. Given their total they have a Gaussian law in closed form, so that nothing is sampled: what
-is missing from the total moves each reading by a third of it, and the network learns to read that.
+Readings are real numbers. Given their total, they have a Gaussian distribution in closed form, so nothing is sampled:
+each reading moves by a third of the difference to the total, and the network learns the result.
 """
 
 import torch
@@ -10,17 +10,17 @@ from torch import Tensor, nn
 import softground as sg
 
 space = sg.reals.Gaussian(3, sigma=0.1)
-rule = sg.reals.Equations([[1, 1, 1]], space, tolerance=0.5)  # a total read within half a unit counts as right
+rule = sg.reals.Equations([[1, 1, 1]], space, tolerance=0.5)  # a total within half a unit counts as correct
 
 
 def error(predicted: Tensor, feasible: Tensor, readings: Tensor | None) -> dict[str, float]:
-    """How far readings are from the true ones: root mean square."""
+    """The root mean square error of readings."""
     found = {"answer_accuracy": feasible.double().mean().item()}
     return found if readings is None else found | {"error": (predicted - readings).square().mean().sqrt().item()}
 
 
 def examples(count: int, seed: int) -> sg.Examples:
-    """Dials 0 … 10 as 16 noisy lamps around the pointer; training never looks at ``symbols``."""
+    """Make dials 0 … 10 as 16 noisy lamps around the pointer; training never uses ``symbols``."""
     generator = torch.Generator().manual_seed(seed)
     readings = 10 * torch.rand(count, 3, generator=generator, dtype=torch.float64)
     lamps = torch.exp(-(readings[..., None] - torch.linspace(0, 10, 16)).square() / 2)
@@ -29,17 +29,17 @@ def examples(count: int, seed: int) -> sg.Examples:
 
 
 def reader(seed: int = 0) -> nn.Module:
-    """One network for all dials."""
+    """Make one network for all dials."""
     with sg.seeded(seed):
         hidden = [nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()]
         return nn.Sequential(*hidden, nn.Linear(64, 1), nn.Flatten())
 
 
 def main(choices: tuple[int, ...] = (50, 100, 200), count: int = 2000) -> float:
-    """Train from totals and, beside it, from the readings themselves; the ratio of their errors on other dials.
+    """Train from totals and from readings; return the ratio of their errors on other dials.
 
-    Each is trained for several numbers of epochs, and the one that is tested comes closest to the totals of dials that
-    are held back for this choice alone.
+    Each is trained for several numbers of epochs. The tested network is the one closest to the totals of further dials,
+    which are held out for this choice.
     """
     train, validation, test = examples(count, 0), examples(500, 2), examples(1000, 1)
     task, errors = sg.Task(space, rule, metrics=error), []

@@ -1,7 +1,7 @@
-"""A rule in CPMpy: handwritten 4×4 Killer Sudoku, of which only the cages and their totals are known.
+"""A rule in CPMpy: learn digits from handwritten 4×4 Killer Sudoku with its cages and totals.
 
-Every row, column and box shows four different digits; every cage, a few cells side by side, shows different digits that
-add up to its total. The rule is written down as one would for a solver, and the library finds out how to learn from it.
+Every row, column and box shows four different digits; every cage of neighbouring cells shows different digits that add
+up to its total. The rule is written as for a solver, and the library chooses how to learn from it.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ space = sg.Categorical([range(1, 5)] * 16)
 
 
 def killer(z: Any, cages: Any) -> list[Any]:
-    """The groups of Sudoku, and (cells, total) of every cage; ``z`` is an array of CPMpy variables."""
+    """Constrain the groups of Sudoku and (cells, total) of every cage; ``z`` holds CPMpy variables."""
     cages = [(z[list(cells)], total) for cells, total in cages]
     different = [cp.AllDifferent(cells) for cells in (*(z[group] for group in GROUPS), *(cells for cells, _ in cages))]
     return different + [cp.sum(cells) == total for cells, total in cages]
@@ -30,7 +30,7 @@ rule = sg.CPMpy(killer, space)
 
 
 def boards(count: int, part: Any) -> sg.Examples:
-    """Boards cut into dominoes, each in its own way, and the dominoes' totals; training never looks at ``symbols``."""
+    """Make boards, each cut into dominoes with totals; training never uses ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
     every = space.states(
         solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index
@@ -47,7 +47,7 @@ def boards(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 12, count: int = 300) -> float:
-    """Train from cages; the held-out share of right digits."""
+    """Train from cages; return the held-out digit accuracy."""
     train, test = boards(count, "train"), boards(300, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

@@ -1,11 +1,11 @@
-"""Learn short, read long: trained on formulas of 5 symbols and their values, it reads formulas of 15.
+"""Learn short, read long: train on formulas of 5 symbols and their values, and read formulas of 15.
 
-A formula of 5 symbols is one of 11,664, so that all explanations of a value are summed up exactly; one of 15 is one of
-700,000,000,000. But a network that reads every symbol by itself does not know how many there are. A family made by a
-function makes the task of any other length when formulas of that length are to be read.
+There are 11,664 formulas of 5 symbols, so sums over all explanations of a value are exact. There are 700,000,000,000 of
+15. But a network that reads single symbols does not depend on the length. A family defined by a function makes the task
+of any further length when it is needed.
 
-Digits are read as digits and operators as operators, since each site has its own alphabet. What the network reads where
-any of the 13 symbols may stand anywhere is printed beside it: that is the harder question.
+Each site has its own alphabet, of digits or of operators. The script also prints the accuracy when any of the 13
+symbols may be read at any site, which is harder.
 """
 
 from fractions import Fraction
@@ -17,7 +17,7 @@ DIGITS, OPERATORS = range(1, 10), "+-*/"
 
 
 def value(*symbols: Any) -> Fraction:
-    """What a formula is worth, exactly: * and / extend a term, + and - begin the next one."""
+    """Compute a formula's exact value: * and / extend a term, + and - begin the next one."""
     done, term = Fraction(0), Fraction(symbols[0])
     for operator, digit in zip(symbols[1::2], symbols[2::2], strict=True):
         if operator in "+-":
@@ -28,14 +28,14 @@ def value(*symbols: Any) -> Fraction:
 
 
 def formulas(length: int) -> sg.Task:
-    """Digits and operators in turn; one network reads the symbols of every length."""
+    """Make the task of a length: digits and operators in turn, with one network for all lengths."""
     alphabets = [OPERATORS if site % 2 else DIGITS for site in range(length)]
     space = sg.Categorical(alphabets, symbols=[*DIGITS, *OPERATORS])
     return sg.Task(space, sg.Program(value, space))
 
 
 def main(epochs: int = 8, count: int = 2000) -> dict[str, float]:
-    """Train on 5 symbols; the held-out shares of right symbols, any symbol anywhere, at 5, 9 and 15."""
+    """Train on 5 symbols; return the unrestricted held-out symbol accuracies at 5, 9 and 15."""
     train = sg.tasks.TASKS["hwf"](lengths=(5,), train_size=count).load(seed=0).train  # type: ignore[call-arg]
     test = sg.tasks.TASKS["hwf"](lengths=(5, 9, 15), test_size=1500).load(seed=0).test  # type: ignore[call-arg]
     family = sg.Family(formulas, [5])

@@ -1,8 +1,8 @@
-"""A rule in Z3: handwritten 3×3 squares whose rows, columns and diagonals all have the same, known total.
+"""A rule in Z3: learn digits from handwritten magic squares, whose eight lines have the same, known total.
 
-A formula says what holds and not how to find it; Z3 does that. The one thing to choose is the projection: a walk that
-changes one digit of a magic square never meets another. So seven cells are dropped, the walk moves in the two that are
-left, and Z3 fills in the rest, once for each question that comes up.
+A formula states what holds, and Z3 finds solutions. The user chooses the projection: a walk that changes one digit of a
+magic square never reaches another one. So seven cells are dropped, the walk moves in the other two, and Z3 completes
+the square, once for each distinct query.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ space = sg.Categorical([range(10)] * 9)
 
 
 def magic(cells: list[Any], total: Any) -> list[Any]:
-    """All eight lines have the total; ``cells`` are Z3 expressions."""
+    """Constrain all eight lines to the total; ``cells`` are Z3 expressions."""
     return [sum(cells[i] for i in line) == total for line in LINES]
 
 
@@ -27,7 +27,7 @@ kernel = sg.kernels.Composed([sg.kernels.Guided(task.inverse, sg.projections.Dro
 
 
 def squares(count: int, part: Any) -> sg.Examples:
-    """Squares c + (a, −a−b, b; b−a, 0, a−b; −b, a+b, −a) and three times c; training never looks at ``symbols``."""
+    """Make squares c + (a, −a−b, b; b−a, 0, a−b; −b, a+b, −a) and totals 3c; training never uses ``symbols``."""
     every = torch.cartesian_prod(torch.arange(10), torch.arange(-4, 5), torch.arange(-4, 5))
     c, a, b = every.T
     cells = c[:, None] + torch.stack([a, -a - b, b, b - a, 0 * a, a - b, -b, a + b, -a], 1)
@@ -37,7 +37,7 @@ def squares(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 15, count: int = 300) -> float:
-    """Train from totals; the held-out share of right digits."""
+    """Train from totals; return the held-out digit accuracy."""
     train, test = squares(count, "train"), squares(300, "test")
     with sg.seeded(0):
         network = sg.default_network(train.x, space)
@@ -46,7 +46,7 @@ def main(epochs: int = 15, count: int = 300) -> float:
     learner.fit(train)
     figures = learner.evaluate(test)
     asked, remembered = task.inverse.queries, task.inverse.hits
-    print(f"Z3 solved {asked - remembered:,} different questions; {remembered:,} times the answer was known")
+    print(f"Z3 solved {asked - remembered:,} different queries; {remembered:,} answers came from its memory")
     print(f"held-out squares {figures['answer_accuracy']:.1%}, digits {figures['symbol_accuracy']:.1%}")
     return figures["symbol_accuracy"]
 

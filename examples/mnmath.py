@@ -1,7 +1,7 @@
-"""Equations: rows of eight handwritten digits, of which only is known whether a + b = c + d and e · f = g · h hold.
+"""Equations: learn eight handwritten digits from whether a + b = c + d and e · f = g · h hold.
 
-That an equation does not hold says little of its digits, and that it holds not much more. So one labelled image of each
-digit helps to begin with; everything else is learnt from the two truth values. After rsbench's MNMath.
+A false equation says little about its digits, and a true one not much more. So one labelled image of each digit helps
+at the start; the network learns the rest from the two truth values. After rsbench's MNMath.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ rule = sg.All([same_sum, same_product], space)  # an answer: two truth values
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """As many rows of each of the four answers; training never looks at ``symbols``."""
+    """Make equally many rows of each of the four answers; training never uses ``symbols``."""
     digits = torch.randint(10, (400 * count, 8), generator=torch.Generator().manual_seed(len(part)))
     a, b, c, d, e, f, g, h = digits.T
     holds = torch.stack([a + b == c + d, e * f == g * h], 1).long()
@@ -28,7 +28,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 10, count: int = 1000) -> float:
-    """Train from truth values and ten labelled images; the held-out share of right digits."""
+    """Train from truth values and ten labelled images; return the held-out digit accuracy."""
     train, test = examples(count, "train"), examples(400, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

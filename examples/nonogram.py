@@ -1,7 +1,7 @@
-"""Nonograms: pictures of 5×5 cells, of which only the clues beside rows and columns are known.
+"""Nonograms: learn to read pictures of 5×5 cells from the clues of their rows and columns.
 
-A filled cell shows a handwritten 8, an empty one a 3. A clue names the lengths of a line's runs of filled cells in
-order: ``(2, 1)`` is two of them, a gap, and one. A clue is any function of its line, and each of the ten has a law.
+A filled cell shows a handwritten 8, an empty one a 3. A clue lists the lengths of a line's runs of filled cells in
+order: ``(2, 1)`` is two cells, a gap, and one cell. A clue is a function of its line, with an exact distribution.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ space = sg.Categorical([("empty", "filled")] * 25)
 
 
 def runs(*line: str) -> tuple[int, ...]:
-    """The clue of a line."""
+    """Compute the clue of a line."""
     return tuple(map(len, "".join(cell[0] for cell in line).replace("e", " ").split()))
 
 
@@ -24,13 +24,13 @@ rule = sg.All([sg.Value(line, runs) for line in LINES], space)  # an answer: fiv
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Pictures and their clues; training never looks at ``symbols``."""
+    """Make pictures with their clues; training never uses ``symbols``."""
     filled = torch.randint(2, (count, 25), generator=torch.Generator().manual_seed(len(part)))
     return sg.Examples(sg.handwritten(3 + 5 * filled, part), rule.compute(filled), symbols=filled)
 
 
 def main(epochs: int = 6, count: int = 300) -> float:
-    """Train from clues; the held-out share of right cells."""
+    """Train from clues; return the held-out accuracy of cells."""
     train, test = examples(count, "train"), examples(count, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

@@ -1,4 +1,4 @@
-"""Your own rule: three handwritten digits a, b, c of which only the value of a × b + c is known."""
+"""Your own rule: learn three handwritten digits a, b, c from the value of a × b + c."""
 
 import torch
 from sklearn.datasets import load_digits
@@ -7,7 +7,7 @@ import softground as sg
 
 digits = load_digits()  # 1,797 real handwritten digits
 images = torch.tensor(digits.images * 15.9).to(torch.uint8)[:, None]
-truth = torch.tensor(digits.target)  # makes the answers below; training never sees it
+truth = torch.tensor(digits.target)  # for the answers below; training never sees it
 
 
 def examples(count: int, first: int, last: int) -> sg.Examples:

@@ -1,8 +1,8 @@
-"""Receipts: a column of handwritten amounts of which only the total is known.
+"""Receipts: learn digits from the totals of handwritten amounts.
 
-A receipt has four amounts from 0.00 to 9.99: twelve handwritten digits, a million million possibilities, one total. The
-rule is a scan that adds up the columns from the right, as one does on paper. It is never asked what the digits could be
-as a whole: its state is the column's sum so far, at most 40 numbers.
+A receipt has four amounts from 0.00 to 9.99: twelve handwritten digits, 10¹² possibilities, one total. The rule is a
+scan that adds up the columns from the right, as on paper. It never lists the possibilities: its state is the column's
+sum so far, one of at most 40 numbers.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def add_up(total: int, digit: int, site: int, due: int) -> Any:
     total += digit
     if site < (ITEMS - 1) * PLACES:
         return total
-    return total // 10 if total % 10 == due else None  # carry, or: these digits cannot be right
+    return total // 10 if total % 10 == due else None  # carry, or: these digits cannot be correct
 
 
 rule = sg.Scan(
@@ -34,14 +34,14 @@ rule = sg.Scan(
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Receipts with their totals in cents; training never looks at ``symbols``."""
+    """Make receipts with their totals in cents; training never uses ``symbols``."""
     digits = torch.randint(10, (count, ITEMS * PLACES), generator=torch.Generator().manual_seed(len(part)))
     cents = digits @ torch.tensor([100, 10, 1] * ITEMS)
     return sg.Examples(sg.handwritten(digits, part), cents.tolist(), symbols=digits)
 
 
 def main(epochs: int = 15, count: int = 2000) -> float:
-    """Train from the totals; the held-out share of right digits."""
+    """Train from the totals; return the held-out digit accuracy."""
     train, test = examples(count, "train"), examples(500, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

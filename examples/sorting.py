@@ -1,7 +1,7 @@
-"""Sorting: two handwritten two-digit numbers of which only is known which one is larger.
+"""Sorting: learn digits from which of two handwritten two-digit numbers is larger.
 
-Nobody ever says what a digit is worth, only which number wins; the order alone tells the ten digits apart. Answers are
-words here: an answer may be an int, a Fraction, a string or a tuple of these.
+The order alone distinguishes the ten digits. Answers are words here: an answer may be an int, a Fraction, a string or a
+tuple of these.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import softground as sg
 
 
 def larger(a: int, b: int, c: int, d: int) -> str:
-    """Which of the numbers ab and cd is larger."""
+    """Name the larger of the numbers ab and cd."""
     first, second = 10 * a + b, 10 * c + d
     return "neither" if first == second else "first" if first > second else "second"
 
@@ -22,13 +22,13 @@ rule = sg.Program(larger, space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Pairs of numbers; training never looks at ``symbols``."""
+    """Make pairs of numbers; training never uses ``symbols``."""
     digits = torch.randint(10, (count, 4), generator=torch.Generator().manual_seed(len(part)))
     return sg.Examples(sg.handwritten(digits, part), [larger(*row) for row in digits.tolist()], symbols=digits)
 
 
 def main(epochs: int = 15, count: int = 4000) -> float:
-    """Train from comparisons; the held-out share of right ones."""
+    """Train from comparisons; return the held-out share of correct ones."""
     train, test = examples(count, "train"), examples(1000, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):

@@ -1,7 +1,7 @@
-"""Tabular data: five patients of a ward with thirty measurements each, of whom is only known how many are ill.
+"""Tabular data: learn which of a ward's five patients are ill from their number and thirty measurements each.
 
-No images, and no line about a single patient: the answer is a count for the whole ward (scikit-learn's breast cancer
-data). Inputs of shape (wards, patients, measurements) get a small fully connected network, the same for every patient.
+There are no images and no labels of patients: the answer is a count for the ward (scikit-learn's breast cancer data).
+Inputs of shape (wards, patients, measurements) get a small fully connected network, the same for every patient.
 """
 
 import torch
@@ -15,19 +15,19 @@ patients, ill = torch.tensor(measured).float(), torch.tensor(1 - benign)
 
 
 def count_ill(*patients: str) -> int:
-    """How many of a ward are ill."""
+    """Count the ill patients of a ward."""
     return patients.count("ill")
 
 
 def wards(count: int, part: str) -> tuple[torch.Tensor, list[int], torch.Tensor]:
-    """Measurements, counts and, for the report only, who is ill. The last 169 patients are held out."""
+    """Make measurements, counts and, for the report only, labels. The last 169 patients are held out."""
     first, last = (0, 400) if part == "train" else (400, 569)
     pick = torch.randint(first, last, (count, WARD), generator=torch.Generator().manual_seed(len(part)))
     return patients[pick], ill[pick].sum(1).tolist(), ill[pick]
 
 
 def main(epochs: int = 10, count: int = 1000) -> float:
-    """Train from counts; the held-out share of patients that are recognised."""
+    """Train from counts; return the held-out accuracy for patients."""
     x, y, _ = wards(count, "train")
     model = sg.SoftGrounder(count_ill, alphabets=[("well", "ill")] * WARD, epochs=epochs).fit(x, y)
     x, y, truth = wards(1000, "test")

@@ -1,7 +1,7 @@
-"""A timetable in CPMpy: seven lessons with handwritten hours, of which only the bell's tally is known.
+"""A timetable in CPMpy: learn the handwritten hours of seven lessons from a count for each hour.
 
-Nobody typed in when lessons begin, only how many of them begin in each hour of a day. On every day a teacher is in one
-place at a time, a double lesson takes two hours, and there are three rooms.
+Only the number of lessons that begin in each hour of a day is known. A teacher gives one lesson at a time, a double
+lesson takes two hours, and there are three rooms.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ space = sg.Categorical([range(1, 5), *[HOURS] * 6])
 
 
 def timetable(z: Any, tally: Any) -> list[Any]:
-    """A day's lessons, and how many of them begin in each hour; ``z`` is an array of CPMpy variables."""
+    """Constrain a day's lessons and the number that begin in each hour; ``z`` holds CPMpy variables."""
     day = [cp.AllDifferent(z[lessons]) for lessons in TEACHERS]
     day += [cp.Cumulative(z, LENGTHS, demand=1, capacity=ROOMS)]
     return day + [cp.Count(z, hour) == number for hour, number in zip(HOURS, tally, strict=False)]
@@ -30,7 +30,7 @@ rule = sg.CPMpy(timetable, space)
 
 
 def examples(count: int, part: Any) -> sg.Examples:
-    """Days and their tallies; training never looks at ``symbols``."""
+    """Make days with their tallies; training never uses ``symbols``."""
     chance = torch.Generator().manual_seed(len(part))
     every = space.states(solutions(sg.inverses.CPSAT(rule), rule.encode([()])).index)  # no tally: all timetables
     codes = every[torch.randint(len(every), (count,), generator=chance)]
@@ -39,7 +39,7 @@ def examples(count: int, part: Any) -> sg.Examples:
 
 
 def main(epochs: int = 10, count: int = 500) -> float:
-    """Train from tallies; the held-out share of right hours."""
+    """Train from tallies; return the held-out accuracy of hours."""
     train, test = examples(count, "train"), examples(count, "test")
     task = sg.Task(space, rule)
     with sg.seeded(0):
