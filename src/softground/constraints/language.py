@@ -1,9 +1,9 @@
-"""What rules written in a modelling language, CPMpy or Z3, have in common. They are stated anew for each answer.
+"""The base of rules in a modelling language, CPMpy or Z3, which are stated anew for each answer.
 
-What such a rule says is a conjunction, and each conjunct touches some of the sites. Which ones may differ from answer
-to answer, as the cages of Killer Sudoku do from board to board. So the parts are all sets of sites that the conjuncts
-of some answer touch; where another answer has none for them, anything goes. Conjuncts that share a variable of the
-rule's own stay together. A conjunct that is one of the usual parts is read as a :class:`~.pieces.Piece`.
+Such a rule is a conjunction, and each conjunct touches some of the sites. They may differ from answer to answer, as the
+cages of Killer Sudoku do from board to board. So the parts are all sets of sites that the conjuncts of some answer
+touch; an answer without conjuncts for a set does not restrict it. Conjuncts that share an auxiliary variable stay
+together. A conjunct that is one of the usual parts becomes a :class:`~.pieces.Piece`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .relations import Between, Not
 Sites = tuple[int, ...]
 Conjunct = tuple[set[str], Any]  # an expression, and the names of the variables that it is over
 Coded = dict[tuple[Constraint, Sites, int], int]  # by rule, sites and how many before it had both: the encoded answer
-TOGETHER = 10_000  # states of some sites, up to which all that is said of them is one part
+TOGETHER = 10_000  # states of some sites, up to which all conjuncts about them are one part
 REMEMBERED = 2**12  # answers
-CACHE_LIMIT = 2**20  # states whose feasibility is remembered; one of length 7 takes about 200 bytes
-SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
+CACHE_LIMIT = 2**20  # states whose feasibility is cached; one of length 7 takes about 200 bytes
+SUMS: dict[str, Callable[[int], Any]] = {  # the relation of a comparison with a sum
     "==": lambda n: n,
     "<=": lambda n: Between(None, n),
     "<": lambda n: Between(None, n - 1),
@@ -41,7 +41,7 @@ SUMS: dict[str, Callable[[int], Any]] = {  # what a comparison says of a sum
 
 
 def numbers(space: Categorical) -> tuple[tuple[int, ...], ...]:
-    """The number that each code of each site stands for: the symbol where a site's symbols are ints, else the code."""
+    """The number of each code of each site: the symbol if a site's symbols are ints, else the code."""
     whole = [all(isinstance(symbol, int) for symbol in alphabet) for alphabet in space.alphabets]
     columns = [a if ints else range(len(a)) for a, ints in zip(space.alphabets, whole, strict=True)]
     return tuple(tuple(map(int, column)) for column in columns)  # type: ignore[arg-type]

@@ -1,14 +1,13 @@
-r"""A rule given as a Z3 formula: z ∈ S_y where the formula holds.
+r"""A rule given as a Z3 formula: z ∈ S_y iff the formula holds.
 
 ``formula(z, y)`` is called with a list ``z`` of one Z3 Int expression per site and with the answer in its exact
-form (an int, a :class:`fractions.Fraction`, a string or a tuple of these). An expression stands for the symbol
-itself where the site's alphabet is all ints, else for the symbol's position in that alphabet; it is a constant
-where the site is free and a numeral (``z3.IntVal``) where it is known. The formula returns a Z3 Bool, a Python
-bool, or a list of these, which must all hold. It may use constants of its own; they count as existentially
-quantified.
+form (an int, a :class:`fractions.Fraction`, a string or a tuple of these). An expression stands for the symbol if the
+site's alphabet is all ints, else for the symbol's position in that alphabet. It is a constant if the site is free and a
+numeral (``z3.IntVal``) if it is known. The formula returns a Z3 Bool, a Python bool, or a list of these, which must all
+hold. Its auxiliary constants count as existentially quantified.
 
-Of an answer that is a relation (:mod:`~softground.constraints.relations`) the formula is made: a disjunction for one of
-several answers, a negation for a complement, and for a range the formula is called with a Z3 Real constant ``y``.
+A relation (:mod:`~softground.constraints.relations`) becomes a disjunction for one of several answers, a negation for a
+complement, and for a range the formula is called with a Z3 Real constant ``y``.
 
 >>> from softground.spaces import Categorical
 >>> space = Categorical([range(10), range(10)])
@@ -17,9 +16,8 @@ several answers, a negation for a complement, and for a range the formula is cal
 >>> total.feasible(space.encode([(9, 9), (1, 1)]), y).tolist()
 [True, False]
 
-:func:`in_formula` translates a rule of parts: each part's law knows nothing of the others, so the parts of an answer
-may all have solutions and S_y = ∩ S_y^c none, as with rows that add up to 30 and columns that add up to 31. A solver
-sees that.
+:func:`in_formula` translates a rule of parts. All parts of an answer may have solutions and S_y = ∩ S_y^c none, for
+example if rows add up to 30 and columns to 31. The parts alone cannot detect that; a solver can.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers as people have them in a loop of their own, and the codes of one task for them.
+"""Answers of a user's own training loop, and their codes for one task.
 
 A rule numbers answers in the order in which it meets them, so that codes mean nothing in another process. Here the
 user's own answers travel, and every distinct one is encoded, solved for and checked once.
@@ -29,12 +29,12 @@ from ..inverses.lists import Lists
 from ..task import Task
 
 Method = Literal["auto", "exact", "parts", "chains"]
-CHECKED = 1024  # answers that are looked at together
+CHECKED = 1024  # answers to check at a time
 ADDING = threading.RLock()
 
 
 class Answers:
-    """The answers of a batch, of any kind. Frameworks move it as they move tensors, and do not look into it."""
+    """The answers of a batch, of any kind. Frameworks can move it like a tensor."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = list(values)
@@ -49,7 +49,7 @@ class Answers:
         return f"Answers({self.values!r})"
 
     def to(self, *args: Any, **kwargs: Any) -> Answers:
-        """The same: answers are on no device."""
+        """Return itself: answers have no device."""
         return self
 
     def pin_memory(self) -> Answers:
@@ -92,7 +92,7 @@ def answer_list(answers: Any, rows: int) -> list[Any]:
 
 
 def _rows_of_tuples(answers: Sequence[Any], rows: int) -> Sequence[Any]:
-    """Rows, where PyTorch's default collate made columns of tuples: a tensor, or a tuple of texts, for each entry."""
+    """Rows, from the columns that PyTorch's default collate makes of tuples: a tensor or tuple of texts per entry."""
     tensors = all(getattr(entry, "ndim", 0) == 1 for entry in answers)
     if not (tensors or all(isinstance(entry, list | tuple) for entry in answers)):
         return answers
@@ -109,7 +109,7 @@ def _rows_of_tuples(answers: Sequence[Any], rows: int) -> Sequence[Any]:
 
 
 def key(answer: Any) -> Hashable:
-    """What an answer is looked up by: equal answers have equal keys, and a missing one has None."""
+    """The key of an answer: equal answers have equal keys, and a missing one has None."""
     (answer,) = answers_of([answer])
     return pattern(answer) if hasattr(answer, "tolist") or not isinstance(answer, Hashable) else answer
 
@@ -117,7 +117,7 @@ def key(answer: Any) -> Hashable:
 class AnswerCodes:
     """The distinct answers that a task has met, as codes; by the task's law, its parts or chains.
 
-    A copy in another process, or of another task, starts anew.
+    A copy in another process, or for another task, starts empty.
     """
 
     def __init__(self, task: Task, method: Method = "exact") -> None:
@@ -197,7 +197,7 @@ class AnswerCodes:
         self._number |= {k: len(self._number) + place for place, k in enumerate(new)}
 
     def _settle(self, codes: Tensor) -> None:
-        """Find the law for these codes, within the task's budget."""
+        """Choose an inverse for these codes, within the task's budget."""
         if self.method not in ("auto", "exact"):
             if self.method == "parts" and not self.parts.exact:
                 raise self.no_law("no part of it has an exact law of its own")
@@ -220,7 +220,7 @@ class AnswerCodes:
             raise self.no_law("it has no exact law")
 
     def no_law(self, reason: str) -> NoLaw:
-        """The error for a rule whose law cannot be had: what was tried, and what to do."""
+        """The error for a rule without an exact inverse: the attempts, and the remedies."""
         refused = (
             "" if self.task.choice is None else str(self.task.choice).partition("\n")[2].replace("  not ", "  no ")
         )

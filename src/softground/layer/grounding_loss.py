@@ -1,4 +1,4 @@
-r"""The loss of a rule as a module of PyTorch, for a training loop of your own.
+r"""The loss of a rule as a PyTorch module, for your own training loop.
 
 For a row with the answer y and known symbols k it is, in nats per example,
 
@@ -66,7 +66,7 @@ class Rows:
             self.known, self.lost = (None if part is None else part.to(device) for part in (self.known, self.lost))
             self.memory |= {name: rows.to(device) for name, rows in self.memory.items()}
         known, lost = (None if part is None else part[index] for part in (self.known, self.lost))
-        places = self.places if self.teacher is None else self.places[index]  # which chains need alone
+        places = self.places if self.teacher is None else self.places[index]  # only chains need them
         return Rows(self.codes, self.y.index_select(0, index), known, lost, places, self.memory, self.teacher)
 
 
@@ -192,7 +192,7 @@ class GroundingLoss(nn.Module):
             self._look(logits)
         if index is not None:
             index = self._index(index, count, answers is None and known is None and lengths is None)
-        elif self._given is not None:  # positions given as answers would be plausible ones
+        elif self._given is not None:  # otherwise positions could pass for answers
             raise DataError("This loss has the answers of a data set; call loss(logits, index=rows), or bind others.")
         cast = torch.is_autocast_enabled(device.type)
         with torch.autocast(device.type, enabled=False) if cast else nullcontext():
@@ -281,7 +281,7 @@ class GroundingLoss(nn.Module):
         return (each, None) if counts is None else (torch.where(counts, each, 0.0), counts)
 
     def _taught(self, evidence: CategoricalBelief, rows: Rows) -> tuple[Tensor, Tensor | None]:
-        """What the network is to read: marginals of Q*, or states of chains; and which rows have one."""
+        """The targets: marginals of Q*, or states of chains; and which rows have one."""
         own = rows.codes
         if own.method == "exact":
             return own.task.inverse.law(Target.at(evidence, rows.y, self.gamma)).marginals(), None

@@ -28,8 +28,8 @@ from .answer_codes import answer_list
 if TYPE_CHECKING:
     from .answer_codes import AnswerCodes
 
-DRAWN = 8192  # draws that are made together
-LISTED = 2**20  # states that are tried, where S_y is to be listed
+DRAWN = 8192  # draws at a time
+LISTED = 2**20  # states that may be tried to list S_y
 
 
 def belief_of(space: Any, logits: Any) -> CategoricalBelief:
@@ -102,12 +102,12 @@ class Posterior(Distribution):
         return new
 
     def _law(self, rows: Tensor, ask: Callable[[Any], Tensor]) -> Tensor:
-        """What the law of some rows says, in full precision."""
+        """Evaluate the law of some rows, in full precision."""
         with torch.autocast(rows.device.type, enabled=False):
             return ask(self.task.inverse.law(Target(self._weights.rows(rows), self._y[rows], 1.0)))
 
     def _each(self, ask: Callable[[Any], Tensor]) -> Tensor:
-        """What the law says of each row of the batch; what was expanded is asked once."""
+        """Evaluate the law for each row of the batch; expanded rows only once."""
         found = self._law(torch.arange(len(self._y), device=self._y.device), ask)[self._places]
         return found.view((*self.batch_shape, *found.shape[1:]))
 
@@ -150,11 +150,11 @@ class Posterior(Distribution):
 
     @property
     def support(self) -> Any:
-        """S_y, as a constraint: ``support.check(z)`` says whether z is in it."""
+        """S_y as a constraint: ``support.check(z)`` tests whether z is in it."""
         return Feasible(self)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """The states of S_y, ``[states, *batch_shape, sites]``, where all rows have equally many."""
+        """The states of S_y, ``[states, *batch_shape, sites]``, if all rows have the same number."""
         listed = self.solutions()
         if not listed or len({len(states) for states in listed}) > 1:
             raise NotImplementedError("The rows' S_y differ in size; solutions() gives a list of states for each row.")

@@ -1,4 +1,4 @@
-"""Projections: which components are dropped, and how one moves in Ω."""
+"""Projections: dropped components, and moves in Ω."""
 
 from .base import Dropped, Move, Projection, Walk
 from .drop import Drop, RandomBlock, RandomDrop

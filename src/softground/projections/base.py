@@ -1,4 +1,4 @@
-"""The projection seam: which components are dropped, and how one moves in Ω, the space of the others."""
+"""The projection seam: dropped components, and moves in Ω, the space of the others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Dropped:
 
     sites: Tensor  # [batch, d]
     shared: bool = False  # whether all examples drop the same set
-    key: tuple[int, ...] | None = None  # that set, where it is known without asking the device; a table remembers it
+    key: tuple[int, ...] | None = None  # that set, if known without asking the device; a table caches by it
 
     @property
     def count(self) -> int:
-        """d, how many sites each example drops."""
+        """d, the number of sites that each example drops."""
         return self.sites.shape[1]
 
     def kept(self, sites: int) -> Tensor:
@@ -32,7 +32,7 @@ class Dropped:
         return kept.scatter(1, self.sites, False)
 
     def rows(self, index: Tensor | slice) -> Dropped:
-        """Some of the examples."""
+        """The dropped sites of some of the examples."""
         return Dropped(self.sites[index], self.shared, self.key)
 
     def twice(self) -> Dropped:

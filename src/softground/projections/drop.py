@@ -1,8 +1,8 @@
 r"""Projections that drop sites: one fixed set (the paper's), or a family drawn from at every step.
 
-The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, from 0). Since the
-choice of a set does not look at the chain's state, a step with a random set is a mixture of kernels that each leave Q*
-invariant, and so leaves it invariant too; it connects states that one set cannot connect.
+The paper drops a fixed set, for length-7 formulas the third and fifth symbols (sites 2 and 4, from 0). The choice
+of a set does not depend on the chain's state. So a step with a random set is a mixture of kernels that each leave Q*
+invariant, and leaves it invariant too. It connects states that one set cannot connect.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-r"""Known sums of real symbols, A z = y: totals, balances, means and differences, whose law is in closed form.
+r"""Known sums of real symbols, A z = y: totals, balances, means and differences, with Q* in closed form.
 
 Examples are instruments whose readings add up, and flows that meet. With z ~ N(f, vI) and the projection
 :math:`\Pi x = x + A^\top (A A^\top)^{-1} (y - A x)` onto S_y,
@@ -6,7 +6,7 @@ Examples are instruments whose readings add up, and flows that meet. With z ~ N(
 .. math:: \log P(A z = y) = \log N\big(y;\, A f,\, v A A^\top\big), \qquad
           z \,|\, A z = y \;\sim\; N\big(\Pi f,\; v (I - A^\top (A A^\top)^{-1} A)\big),
 
-so that the mean and the mode are Πf, and Πx is an exact draw where x is one of N(f, vI). The first is a density.
+so the mean and the mode are Πf, and Πx is an exact draw if x is a draw from N(f, vI). The first is a density.
 
 Reference: C. E. Rasmussen and C. K. I. Williams, Gaussian processes for machine learning (2006), A.2.
 """
@@ -36,7 +36,7 @@ ROUNDING = 2 * GRID  # of a state, to the grid
 class Equations(Constraint):
     """z ∈ S_y ⇔ A z = y, to within ``tolerance`` (by default σ); an answer is a number for each row of the matrix A.
 
-    What learns takes the equations exactly; the tolerance only says which readings count as right.
+    Training uses the equations exactly; the tolerance only determines which readings count as correct.
 
     >>> total = Equations([[1, 1, 1]], Gaussian(3, sigma=0.1))
     >>> total.feasible(torch.tensor([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]]), total.encode([6, 6])).tolist()
@@ -103,7 +103,7 @@ class Equations(Constraint):
         return (self.gap(z.double(), y).abs() <= tolerance).all(-1)
 
     def admissible(self, z: Tensor) -> Tensor:
-        """Any z is right for some answer."""
+        """Always true: any z has an answer."""
         return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
     def answer(self, y: Tensor) -> Any:

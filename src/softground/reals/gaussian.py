@@ -1,11 +1,11 @@
-r"""Real symbol vectors with a Gaussian law around the network's output.
+r"""Real symbol vectors with a Gaussian distribution around the network's output.
 
 .. math:: \log P(z|x) = -\frac{1}{2\sigma^2} \sum_{i=1}^{n} (z_i - f_i(x))^2 - n \log(\sigma\sqrt{2\pi}) .
 
 Tempering keeps the form: P^{1/γ} is, up to a factor, Gaussian with variance γσ².
 
-Values that chains hold are whole multiples of :data:`GRID` in double precision. Sums and differences of such numbers
-(below 2³² in size) are exact, so that no rounding error and no tolerance ever decides whether z is feasible.
+Chains hold whole multiples of :data:`GRID` in double precision. Sums and differences of such numbers (below 2³² in
+size) are exact, so feasibility depends neither on rounding errors nor on a tolerance.
 
 Reference: Z. Li et al., ICLR 2023, Section 5.3.
 """
@@ -67,7 +67,7 @@ class Gaussian(Space):
         return [tuple(row) for row in z.tolist()]
 
     def uniform(self, batch: int, device: torch.device) -> GaussianBelief:
-        """The flat law."""
+        """The flat distribution."""
         return GaussianBelief(torch.zeros(batch, self.sites, dtype=torch.float64, device=device), math.inf)
 
     def belief(self, output: Tensor, *, finite: bool = False) -> GaussianBelief:
@@ -78,11 +78,11 @@ class Gaussian(Space):
 
 @dataclass(frozen=True, eq=False)
 class GaussianBelief:
-    """N(mean, variance·I) for a batch of means ``[batch, sites]``; variance ∞ is the flat law, 0 a point."""
+    """N(mean, variance·I) for a batch of means ``[batch, sites]``; variance ∞ is flat, 0 a point."""
 
     mean: Tensor
     variance: float
-    gamma: float | None = None  # the temperature of the weights, where it is known
+    gamma: float | None = None  # the temperature of the weights, if known
 
     def __len__(self) -> int:
         return len(self.mean)

@@ -17,10 +17,10 @@ from .gaussian import GaussianBelief
 
 @dataclass(frozen=True)
 class PointMass(Kernel):
-    """The point mass at the most probable feasible z, whatever γ is; neither the chain's state nor the dice matter.
+    """The point mass at the most probable feasible z, for any γ, chain state and dice.
 
-    Not a kernel of Q* at a positive temperature but its limit as γ → 0. For reals this is the zero-degree stage: the
-    loss is then half the squared distance of f(x) to S_y, and an example whose prediction is feasible adds nothing.
+    It is the limit of kernels of Q* as γ → 0. For reals this is the zero-degree stage: the loss is half the squared
+    distance of f(x) to S_y, and an example with a feasible prediction adds nothing.
     """
 
     independent = True

@@ -115,7 +115,7 @@ class CPSATEngine(Engine):
         return Reply([model.codes(values, range(len(sizes))) for values in found], "whole")
 
     def _all(self, native: Any, variables: Sequence[Any], most: int, **more: Any) -> tuple[list[Codes], bool]:
-        """Different values of the variables, at most ``most``, and whether these are all."""
+        """Distinct values of the variables, at most ``most``, and whether they are all."""
         found: list[Codes] = []
         while True:
             some, whole = self._search(native, variables, most - len(found), enumerate_all_solutions=True, **more)
@@ -126,7 +126,7 @@ class CPSATEngine(Engine):
             native.add_forbidden_assignments(variables, some)
 
     def _search(self, native: object, variables: Sequence[object], most: int, **more: Any) -> tuple[list[Codes], bool]:
-        """One search; raises where it ended for want of time or memory."""
+        """One search; raise if it ran out of time or memory."""
         end: End = "unknown"
         hopeless = False
         for search, share in SEARCHES:

@@ -1,11 +1,11 @@
-"""Solver processes on this machine that share out queries, and are replaced when they die or have to be killed.
+"""Solver processes on this machine that share queries, and are replaced when they die or are killed.
 
-**A process.** Solvers seldom look at their clock, a formula in Python never does, and the system may stop a process or
-kill it. So queries are solved in a process forked for them. It notes how far it is in memory shared with its parent,
-and sends replies as it finds them. If it dies, the parent knows what it was doing; if it is late, the parent kills it.
+**A process.** Solvers seldom check their time limit, a formula in Python never does, and the system may stop or kill a
+process. So queries are solved in a forked process. It records its progress in memory shared with its parent, and sends
+replies as it finds them. If it dies, the parent knows its last query; if it is late, the parent kills it.
 
-It ends when its parent ends, whatever the reason: an idle process finds its pipe closed; a busy one is killed by the
-system (Linux), or looks every second whether its parent is still there.
+It ends when its parent ends: an idle process finds its pipe closed; a busy one is killed by the system (Linux), or
+checks every second whether its parent still exists.
 """
 
 import contextlib
@@ -32,17 +32,17 @@ from .memory import confine
 
 CAN_FORK = hasattr(os, "fork")  # not on Windows
 SECONDS_BETWEEN_SENDS = 0.05  # each message wakes the parent, which costs time
-NO_GROUP = -1  # where a process is before it has begun a group
+NO_GROUP = -1  # the group of a process that has not begun one
 PR_SET_PDEATHSIG = 1  # Linux's prctl: the signal to get when the parent ends
-CHUNKS_PER_PROCESS = 4  # a process that got easy queries goes on with another chunk; sending one costs a millisecond
+CHUNKS_PER_PROCESS = 4  # a process that finishes early takes another chunk; sending one costs a millisecond
 Groups = list[list[int]]  # queries that are solved together, by their places in a call
 
 
 class SolverProcess:
     """A forked process with an engine for one rule.
 
-    It is sent groups of queries and the seconds after which to begin no other group. It sends lists of replies, one for
-    each group in order, then None; or an error. ``at[0]`` is the group that it is at, or was at when it died.
+    It receives groups of queries, and the seconds after which to begin no other group. It sends lists of replies, one
+    for each group in order, then None; or an error. ``at[0]`` is its current group, or the last one before it died.
     """
 
     def __init__(self, rule: object, limits: Limits) -> None:
@@ -122,7 +122,7 @@ def _end_with(parent: int) -> None:
 
 @dataclass(eq=False)
 class Job:
-    """What a process was sent."""
+    """The work of a process."""
 
     groups: Groups
     process: SolverProcess
@@ -196,7 +196,7 @@ class Crew:
                 asked = [[queries[place] for place in group] for group in groups]
                 process.connection.send((asked, self.limits.soft))
                 return Job(groups, process, new, deadline)
-            except (BrokenPipeError, ConnectionResetError):  # it died while idle
+            except (BrokenPipeError, ConnectionResetError):  # the process died while idle
                 process.end()
 
     def _listen(self, job: Job, found: dict[int, Reply]) -> End | None:
@@ -215,12 +215,12 @@ class Crew:
         return None
 
     def _settle(self, job: Job, end: End, found: dict[int, Reply]) -> Groups:
-        """Keep the process or end it, reply for the group that it was at, and return what must be asked again."""
+        """Keep the process or end it, reply for its current group, and return the groups to ask again."""
         replied = itertools.chain(*job.groups[: job.done])
         if end == "whole" and not any(found[place].end == "memory" for place in replied):
             self._idle.append(job.process)
         else:
-            job.process.end()  # after a query that took all memory, too: a new process has it back
+            job.process.end()  # also after a query that used all memory, which a new process has back
         at, left = job.process.at[0], job.groups[job.done :]
         if end != "whole" and at == NO_GROUP and job.new:  # it cannot begin, and another could not either
             found.update(dict.fromkeys(itertools.chain(*left), Reply([], end, "alone")))

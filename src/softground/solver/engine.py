@@ -1,9 +1,8 @@
-"""What is asked of a solver and what comes back, and the seam of the engines: each is a file of this folder.
+"""The solver seam: queries, replies and the base of the engines, each of which is a file of this folder.
 
-Queries and replies are plain values that can be sent between processes.
-
-Replies must not depend on what the process did before, so that any number of processes and any order of queries give
-the same bits. (Only *whether* a limit is reached can depend on more.)
+Queries and replies are plain values that can be sent between processes. Replies must not depend on earlier work of the
+process, so that any number of processes and any order of queries give identical results. (Only *whether* a limit is
+reached can depend on more.)
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from ..errors import InverseError
 from ..preparing import time_left
 
 Codes = tuple[int, ...]
-# These are all states, there are more than the cap, the solver gave up, time was up, memory was up, the process died.
+# All states, more states than the cap, the solver gave up, out of time, out of memory, the process died.
 End = Literal["whole", "capped", "unknown", "timeout", "memory", "crashed"]
-FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}  # as they are counted
+FAULTS: dict[End, str] = {"timeout": "timeouts", "memory": "memouts", "crashed": "crashes"}  # names of their counts
 TABLE_QUERIES = 64  # in one table
 
 
@@ -37,9 +36,9 @@ class Limits:
 
     @property
     def soft(self) -> float:
-        """Half of the limit, or what a preparation has left, after which queries give up and processes begin no other.
+        """Seconds after which queries give up and processes begin no other: half of the limit, or less.
 
-        The other half is for handing over the replies; a process that takes longer is killed.
+        The other half is for sending the replies; a process that takes longer is killed.
         """
         return min(self.limit / 2, max(0.0, time_left()))
 
@@ -53,7 +52,7 @@ class FibreQuery:
     dropped: tuple[int, ...]
     cap: int
     alone: bool = False  # not in one table with others
-    listing: bool = False  # of more than the cap, any will do
+    listing: bool = False  # if there are more than the cap, any may be returned
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class StartQuery:
     answer: Hashable
     seed: int
     tries: int  # random proposals that a table completes, before the search
-    known: Codes = ()  # of all sites, −1 where a site is unknown; () if all are
+    known: Codes = ()  # of all sites, −1 for unknown; () if all are unknown
     alone: ClassVar[bool] = True
     dropped: ClassVar[tuple[int, ...]] = ()
 
@@ -75,8 +74,8 @@ Query = FibreQuery | StartQuery
 class Reply:
     """States, how the query ended, and whether to ask an unknown one again.
 
-    A start query ends ``whole`` with one state, or with none where none exists. ``retry`` is ``"no"`` where the query
-    killed its process or had to be killed, and ``"alone"`` where another query of the same table may be to blame.
+    A start query ends ``whole`` with one state, or with none if none exists. ``retry`` is ``"no"`` if the query killed
+    its process or had to be killed, and ``"alone"`` if another query of the same table may be the cause.
     """
 
     states: list[Codes]
@@ -85,7 +84,7 @@ class Reply:
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing was learnt."""
+        """Whether the query has no result."""
         return self.end not in ("whole", "capped")
 
 

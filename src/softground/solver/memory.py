@@ -50,5 +50,5 @@ def held() -> int | None:
 
 
 def short_of_memory(z3: Any, error: BaseException) -> bool:
-    """Whether an error says that memory was up."""
+    """Whether an error means that memory ran out."""
     return isinstance(error, MemoryError) or (isinstance(error, z3.Z3Exception) and "memory" in str(error))

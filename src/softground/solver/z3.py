@@ -29,7 +29,7 @@ KINDS = ("SMT", "QF_FD", "tactics")  # of solvers: quick on small formulas; by b
 
 
 class GaveUp(Exception):
-    """No kind of solver knows, or the query's time is up."""
+    """Every kind of solver gave up, or the query's time is over."""
 
 
 class Z3Engine(Engine):
@@ -63,7 +63,7 @@ class Z3Engine(Engine):
         return [Reply([], end)] if len(queries) == 1 else [self.solve([query])[0] for query in queries]
 
     def fibres(self, queries: Sequence[FibreQuery]) -> list[Reply]:
-        """Replies to queries that drop the same sites, by one table where it is small enough."""
+        """Replies to queries that drop the same sites, by one table if it is small enough."""
         tabulated: list[list[Codes] | None] = [None] * len(queries)
         if self._fits(queries[0].dropped):
             expressions = [self.smt.expression(query.answer, query.codes, query.dropped) for query in queries]

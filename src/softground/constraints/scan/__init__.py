@@ -1,4 +1,4 @@
-"""Rules that are read from left to right: a small state, updated by each symbol, accepted by y at the end."""
+"""Scans: rules with a small state that each symbol updates from left to right, and y accepts at the end."""
 
 from .rule import Scan
 
