@@ -101,7 +101,7 @@ def test_a_wrong_type_is_an_error_in_any_mode(mode: Any) -> None:
 
 def test_nothing_is_learnt_where_nothing_is_explained() -> None:
     made = learner(unexplained="drop")
-    with pytest.raises(InfeasibleAnswer, match=r"2 example.* nothing is left to train on") as caught:
+    with pytest.raises(InfeasibleAnswer, match=r"2 example.* no example is left to train on") as caught:
         made.fit(Examples(torch.zeros(2, 3, 4), [98, 99]))
     assert "unexplained=" not in str(caught.value)  # which was given already
     with pytest.raises(LearnerError, match="raise, drop"):
@@ -124,7 +124,7 @@ def test_a_shape_of_which_nothing_is_explained_stops_no_other() -> None:
     records = fit(data).history_
     assert {record["unexplained"] for record in records} == {3}
     assert records[-1]["feasible"] > 0.5
-    with pytest.raises(DataError, match="nothing is left to train on"):
+    with pytest.raises(DataError, match="no example is left to train on"):
         fit({2: data[2]})
 
 

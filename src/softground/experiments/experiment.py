@@ -1,4 +1,4 @@
-"""An experiment: everything a run is made of, and the one way to run it.
+"""An experiment: all parts of a run, and the method to run it.
 
 ``Experiment.run(folder)`` serves the command line, benchmarks, the paper's tables and Python users alike: figures of
 the untrained network, training, summary, report and model, all in one folder.
@@ -44,19 +44,19 @@ class Experiment(TrainingSettings):
     Parameters
     ----------
     task, network, train, test, validation
-        What is learnt, by what, from which examples, and which examples judge it; settings are chosen on the last.
+        The task, the network, and the training, test and validation examples. Choose settings on the validation part.
     stages, augment
         See :class:`~softground.learner.Learner`, as for the training settings, which are given by name.
     note
-        One sentence on where the data come from.
+        One sentence on the source of the data.
     recipe, place
-        What the experiment was made from, where it was made by name.
+        The settings of an experiment that was made by name.
     anchors
-        Labelled inputs of single symbols to learn from as well.
+        Additional training data: labelled inputs of single symbols.
     more
         Further test sets by name, evaluated at the end.
     again
-        What makes the networks of further starts; see the learner.
+        A function that makes the networks of further starts; see the learner.
 
     >>> experiment = Experiment.named("addition", epochs=1, train_size=200)
     >>> experiment.recipe.kernel, len(experiment.train)
@@ -86,7 +86,7 @@ class Experiment(TrainingSettings):
 
     @classmethod
     def of_recipe(cls, recipe: Recipe, place: Place | None = None, data_dir: Path | None = None) -> Experiment:
-        """The experiment that a recipe describes, with data from ``data_dir`` where the problem reads any."""
+        """The experiment that a recipe describes, with data from ``data_dir`` if the problem reads any."""
         place, problem = place or Place(), problem_of(recipe, data_dir)
         task = problem.task(recipe.inverse, **place.solver(recipe.inverse))
         data, anchors = problem.load(recipe.seed).hold_out(recipe.validation, stream(recipe.seed, "validation")), None
@@ -127,7 +127,7 @@ class Experiment(TrainingSettings):
     def of_run(
         cls, folder: RunFolder, data_dir: Path | None = None, recipe: Recipe | None = None, **place: Any
     ) -> Experiment:
-        """The experiment that a run folder keeps; what is given takes the place of what it was run with."""
+        """The experiment in a run folder; given values replace its own."""
         recipe, where = recipe or recipe_of(folder), folder.path / CONFIG
         kept = folder.read_config().get("place")
         kept = {name: each for name, each in kept.items() if name not in SETTINGS} if isinstance(kept, dict) else {}
@@ -143,13 +143,13 @@ class Experiment(TrainingSettings):
 
     @property
     def held_out(self) -> Data:
-        """The test data, which must be there."""
+        """The test data; raises if there are none."""
         if self.test is None:
             raise DataError("This experiment has no test data; give some to evaluate on.")
         return self.test
 
     def learner(self) -> Learner:
-        """The learner that trains it."""
+        """Make the learner that trains it."""
         return Learner(
             self.task,
             self.network,
@@ -174,7 +174,7 @@ class Experiment(TrainingSettings):
     ) -> Json:
         """Train in a run folder (a new one under ``runs/`` by default), and return what ``summary.json`` holds.
 
-        ``quiet`` shows no progress, ``silent`` prints nothing at all. Ctrl-C says how to go on.
+        ``quiet`` shows no progress, ``silent`` prints nothing. Ctrl-C prints the command to continue.
         """
         from rich.console import Console
 
@@ -197,7 +197,7 @@ class Experiment(TrainingSettings):
                 count = sum(len(part) for _, _, part, _ in data_with_tasks(self.task, self.train))
                 facts = f"{count:,} training examples, network of {parameters:,} parameters"
                 how = f", {self.task}" if isinstance(self.task, Family) else f", inverse {self.task.inverse!r}"
-                if isinstance(self.task, Task) and self.task.open:  # it is said once it is chosen
+                if isinstance(self.task, Task) and self.task.open:  # printed once it is chosen
                     how = ""
                 console.print(f"{self.note}\n{facts} on {learner.fabric.device}{how}".strip())
                 console.print(f"Run folder: {run.path}", soft_wrap=True)

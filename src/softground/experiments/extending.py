@@ -1,8 +1,8 @@
-"""A finished run is given more epochs.
+"""Extension of a finished run by more epochs.
 
-It goes on in its last stage, with its optimiser and its chains, as a run of that many epochs does from there on: where
-the learning rate or γ depends on the number of epochs, they are the longer run's. So the result is that of a run which
-was extended, not that of one which was given all its epochs at first; ``extended`` in ``config.json`` says so.
+It continues its last stage, with its optimiser and its chains. If the learning rate or γ depends on the number of
+epochs, they follow the longer run. So the result differs from a run that had all its epochs from the start;
+``extended`` in ``config.json`` records this.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from .recipe import Recipe
 
 
 def extended(folder: RunFolder, data_dir: Path | None = None, **epochs: int | None) -> Experiment:
-    """The experiment of a run with more ``epochs`` or ``zero_epochs``; the folder is made ready to be resumed."""
+    """Make a run's experiment with more ``epochs`` or ``zero_epochs``, and prepare the folder for resuming."""
     recipe = longer(folder, **epochs)
     experiment = Experiment.of_run(folder, data_dir, recipe)
     learner = experiment.learner()

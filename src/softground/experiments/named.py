@@ -1,4 +1,4 @@
-"""Problems and recipes by their names: from options, and from what a run folder keeps."""
+"""Problems and recipes by name: from options, and from run folders."""
 
 import dataclasses
 from contextlib import suppress
@@ -18,7 +18,7 @@ from .recipe import Recipe, checked, settings
 
 
 def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recipe, Place]:
-    """The recipe of a task's preset with these options in their place, and where it is to run."""
+    """The recipe of a task's preset, changed by these options, and the place to run."""
     kind = kind_of(task)
     own, where = ({f.name for f in dataclasses.fields(part)} for part in (kind, Place))
     options = current(options, known_to(kind))
@@ -37,27 +37,27 @@ def named_recipe(task: str, preset: str = "best", **options: Any) -> tuple[Recip
 
 
 def problem_of(recipe: Recipe, data_dir: Path | None = None) -> Problem:
-    """The problem that a recipe names, with its data in ``data_dir`` where it reads any."""
+    """The problem that a recipe names, with its data in ``data_dir`` if it reads any."""
     kind = kind_of(recipe.task)
     reads = any(f.name == "data_dir" for f in dataclasses.fields(kind))
     return kind(**recipe.problem, **({"data_dir": data_dir} if reads and data_dir is not None else {}))
 
 
 def kind_of(task: str) -> type[Problem]:
-    """The problem of this name: a ready-made one, or that of a file that the user has named."""
+    """The problem of this name: a ready-made one, or one in a file that the user has named."""
     return opened(Path(task).name) if task.endswith(".py") else _tasks()[task]
 
 
 def known_to(kind: type[Problem]) -> Known:
-    """A task's options, a recipe's settings and those of the place, and what each may name."""
+    """The options of a task, a recipe and a place, with the members that each may name."""
     each = {f.name: f.metadata.get("choices") for part in (Recipe, Place, kind) for f in dataclasses.fields(part)}
     return {**each, "inverse": kind.inverses, "kernel": kind.kernels, "network": kind.networks}
 
 
 def recipe_of(folder: RunFolder, strict: bool = True) -> Recipe:
-    """The recipe that a run folder keeps, checked value by value.
+    """Read the recipe in a run folder, checking each value.
 
-    To look at the run, with ``strict=False``, settings that are gone and had an effect are left out.
+    With ``strict=False``, for looking at the run, retired settings that had an effect are left out.
     """
     config, where = folder.read_config(), folder.path / CONFIG
     if config.get("recipe") is None:
@@ -75,7 +75,7 @@ def recipe_of(folder: RunFolder, strict: bool = True) -> Recipe:
 
 
 def recipe_from(given: object, where: Path, strict: bool = True) -> Recipe:
-    """The recipe in a file; raises Retired, or CheckpointError where the file is damaged."""
+    """Read the recipe in a file; raises Retired, or CheckpointError if the file is damaged."""
     tasks = _tasks()
     if isinstance(given, dict) and isinstance(task := given.get("task"), str):
         if task in tasks or task.endswith(".py"):
@@ -96,7 +96,7 @@ def recipe_from(given: object, where: Path, strict: bool = True) -> Recipe:
 
 
 def _tasks() -> Registry[type[Problem]]:
-    """All ready-made problems; theirs are the rooms above, which register themselves when they are imported."""
+    """All ready-made problems, which register themselves on import."""
     from ..tasks import TASKS
 
     return TASKS

@@ -1,4 +1,4 @@
-"""A rule in a file of its own, ``softground train my_rule.py``: the file is a problem like the ready-made ones.
+"""A user's rule in a file, ``softground train my_rule.py``: the file is a problem like the ready-made ones.
 
 The file defines ``task``, and ``examples(count, part)`` for the parts "train", "validation" and "test"; it may define
 ``network(x)``. It is imported because the user names it, and never otherwise: a run folder keeps its digest.
@@ -75,7 +75,7 @@ class OwnRule(Problem):
         return found
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
-        made = deepcopy(self.module.task)  # a run may settle what the file leaves open
+        made = deepcopy(self.module.task)  # a run may make choices that the file leaves open
         return made if isinstance(made, Family) else as_task(made)
 
     def preset(self, name: str, given: Mapping[str, object]) -> Json:
@@ -93,7 +93,7 @@ OPENED: dict[str, type[OwnRule]] = {}
 
 
 def open_rule(path: Path) -> type[OwnRule]:
-    """Import a file that the user names; gives the problem that it defines."""
+    """Import a file that the user names; return the problem that it defines."""
     if not path.is_file():
         raise DataError(f"{path}: there is no such file. softground new-task NAME writes one.")
     if (known := OPENED.get(path.name)) is None or Path(str(known.module.__file__)) != path.resolve():

@@ -1,4 +1,4 @@
-"""Where a run happens: the device, the solver's processes. Nothing here is part of what is learnt."""
+"""The place of a run: the device and the solver's processes. None of these settings changes what is learnt."""
 
 import dataclasses
 import os
@@ -19,7 +19,7 @@ SOLVER = ("solver_workers", "solver_limit")
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where and with what a run is carried out."""
+    """The device, logger and solver processes of a run."""
 
     device: Device = "auto"
     """Where to train; auto takes a GPU if there is one."""
@@ -33,7 +33,7 @@ class Place:
     """Seconds after which a solver's query counts as unknown; a hanging worker is killed (default: 300)."""
 
     def solver(self, inverse: str) -> Json:
-        """The settings of the Z3 or CP-SAT inverse. None may be given for another inverse."""
+        """The settings of the Z3 or CP-SAT inverse; refuse them for another inverse."""
         given = {name: value for name in SOLVER if (value := getattr(self, name)) is not None}
         if given and inverse not in ("z3", "cpsat"):
             name, value = next(iter(given.items()))
@@ -50,7 +50,7 @@ class Place:
 
 @contextmanager
 def deterministic(wanted: bool = True) -> Iterator[None]:
-    """Run a block with algorithms that give the same bits each time on a GPU; torch warns of those it does not have."""
+    """Run a block with deterministic algorithms on a GPU; torch warns if one is missing."""
     if not wanted:
         yield
         return

@@ -1,4 +1,4 @@
-"""A problem: data, rule, walk and presets under one name; all that ``softground train NAME`` needs of a task.
+"""A problem: data, rule, walk and presets of a task under one name, for ``softground train NAME``.
 
 A problem's own fields are its options on the command line. Everything else that a run needs (network, schedule, kernel,
 stages) is made here from the recipe, the same way for all problems; a problem overrides what is particular to it.
@@ -43,7 +43,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "adamw": partial(torch.optim.AdamW, weight_decay=0.01, fused=True),
 }
-NOT_IN_RECIPE = ("data_dir",)  # where the data lie is no setting: they may move
+NOT_IN_RECIPE = ("data_dir",)  # data may move, so their folder is no setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Problem(ABC):
 
     @abstractmethod
     def load(self, seed: int) -> Split:
-        """Examples to train and to test on, all decided by the run's ``seed``."""
+        """Load training and test examples, determined by the run's ``seed``."""
 
     @abstractmethod
     def task(self, inverse: str = "auto", **solver: Any) -> Task | Family:
@@ -83,7 +83,7 @@ class Problem(ABC):
         return Walk(task.inverse, space, drop, RandomDrop(space, min(2, space.sites - 1)), ChangeOne(space))
 
     def support(self) -> Tensor | None:
-        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None where all may, or unknown."""
+        """The codes ``[combinations, sites]`` of the symbol vectors that occur; None if all may, or if unknown."""
         return None
 
     def schedule(self, recipe: Recipe) -> Schedule:
@@ -107,7 +107,7 @@ class Problem(ABC):
         return ZeroDegree()
 
     def network(self, recipe: Recipe, x: Tensor, space: Any) -> nn.Module:
-        """The network for inputs like ``x``: one classifier that reads the image of each site."""
+        """Make the network for inputs like ``x``: one classifier that reads each site's image."""
         image = tuple(x.shape[2:])
         classifier = self.networks[recipe.network](image, space.outputs)
         if recipe.standardise:
@@ -148,7 +148,7 @@ class Problem(ABC):
         return stages
 
     def terms(self, recipe: Recipe) -> list[Term]:
-        """What is added to Stage I's loss."""
+        """Terms added to Stage I's loss."""
         return [] if recipe.usage == "none" else [Usage.named(recipe.usage, recipe.usage_weight)]
 
     def _objective(self, recipe: Recipe, task: Task) -> Teacher:

@@ -1,4 +1,4 @@
-"""Inspection: what can be known about a task before training it."""
+"""Inspection: examine a task before training it."""
 
 from .inspection import Inspection, inspect
 

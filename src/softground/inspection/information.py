@@ -1,4 +1,4 @@
-r"""How much of what there is to know an answer tells, and readings that explain nearly every answer.
+r"""The share of information in an answer, and readings that explain nearly every answer.
 
 With all combinations that occur equally likely, I(y; z) = H(y), since an answer follows from its symbols, and
 :math:`H(z) = H(y) + E \log |S_y|`, S_y being what occurs with y. A small share I(y; z)/H(z) is no proof that answers
@@ -23,7 +23,7 @@ from .support import Support
 from .symbols import RenamableSymbols
 
 ROWS, PAIRED, SHOWN = 1024, 40, 3  # combinations tried; symbols of which pairs are tried; maps shown
-WORTH = 0.5  # share of the answers of what a map changes from which on it is worth a line
+WORTH = 0.5  # the least share of explained answers, among those that a map changes, to show the map
 SHIFTS = {1: "one too high", -1: "one too low", 2: "two too high", -2: "two too low"}
 
 
@@ -36,7 +36,7 @@ class Nearly:
 
 
 def share_told(task: Task, declared: Support | None, answers: Sequence[object] | None) -> float | None:
-    """I(y; z)/H(z), where it can be counted: by combinations that are declared, else by the law of S_y."""
+    """I(y; z)/H(z), if it can be counted: by declared combinations, else by the distribution on S_y."""
     if declared is not None:
         y, left = declared.y, None
     elif answers is None or not len(answers) or not task.inverse.exact or not task.space.categorical:
@@ -53,7 +53,7 @@ def share_told(task: Task, declared: Support | None, answers: Sequence[object] |
 
 
 def nearly(task: Task, support: Support, limit: TimeLimit) -> tuple[Nearly, ...]:
-    """Maps that explain at least half of the answers of what they change, and not all: the most harmful first."""
+    """Maps that explain at least half of the answers that they change, but not all; the most harmful first."""
     symbols = RenamableSymbols(task.space)
     rows = spread(len(support), ROWS)
     z, y, found = support.z[rows], support.y[rows], list[Nearly]()

@@ -1,4 +1,4 @@
-"""``inspect``: what can be known about a task before any training, from its rule and some of its answers.
+"""``inspect``: examine a task before training, from its rule and some of its answers.
 
 The paper finds its projections by trial and error, looking at entropy, correlation and connectivity (Appendix B,
 "Framework guideline"). Here connectivity is measured, and the choice is explained.
@@ -30,7 +30,7 @@ from .renamings import Relabellings, relabellings
 from .sizes import Size, size
 from .support import Support, declared, everything
 
-SECONDS = 30.0  # that an inspection may take
+SECONDS = 30.0  # time limit of an inspection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,11 +107,11 @@ def inspect(
         The combinations of symbols that occur, where only some do: rows of symbols, a tensor of codes ``[combinations,
         sites]``, or data whose symbols are known (:class:`~softground.Examples` with ``symbols`` or ``known``).
     kernels
-        Your own kernels by name, compared with the others; ``refused`` says why a kernel cannot walk here.
+        Your own kernels by name, compared with the others; ``refused`` gives the reason if a kernel cannot walk here.
     sample, seed
-        How many distinct answers to use, and the seed that determines every draw.
+        The number of distinct answers to use, and the seed that determines every draw.
     seconds
-        The time limit; ``math.inf`` for none. What is not done by then is left out, and named in ``left_out``.
+        The time limit; ``math.inf`` for none. ``left_out`` names the parts that did not finish.
     progress
         Called with a few words as each part begins.
 
@@ -182,7 +182,7 @@ def _maps(task: Task, occurring: Sequence[Support], known: Relabellings, limit: 
 
 
 def _refused(task: Task, kernel: Kernel, sample: Sample, seed: int) -> str:
-    """Why a kernel cannot take a step here; nothing where it can."""
+    """Why a kernel cannot take a step here; empty if it can."""
     try:
         movement(task, kernel, sample, 1.0, seed, TimeLimit(0.0))
     except SoftgroundError as error:

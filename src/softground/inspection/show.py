@@ -1,4 +1,4 @@
-"""An inspection as tables and sentences that are whole at 80 columns, on a screen and in a pipe.
+"""An inspection as tables and sentences that fit 80 columns, on a screen and in a pipe.
 
 What y can tell about the symbols is three questions, each with its answer and the assumption behind it.
 """
@@ -39,7 +39,7 @@ def as_text(inspection: Inspection) -> str:
 
 
 def renderables(found: Inspection) -> Iterable[RenderableType]:
-    """The parts, from what the problem is to what to do."""
+    """The parts of the output, from the problem to the recommendation."""
     exact = isinstance(found.recommendation.kernel, Exact)
     best = str(found.recommendation)
     best = best.split("\n- If you use a walk")[0] if exact else best
@@ -82,7 +82,7 @@ def problem(found: Inspection) -> Iterable[str]:
 
 
 def identification(found: Inspection) -> Iterable[str]:
-    """What y can tell of the symbols: three questions."""
+    """The information of y about the symbols, in three questions."""
     yield renamings(found.identification)
     for each in found.maps:
         yield f"(b) Can the answers tell all symbols apart? {fitting(each)}"
@@ -96,7 +96,7 @@ def identification(found: Inspection) -> Iterable[str]:
 
 
 def verdict(found: Inspection) -> str:
-    """What the three questions, and readings that explain nearly every answer, come to."""
+    """Sum up the three questions and the readings that explain nearly every answer."""
     walks = not isinstance(found.recommendation.kernel, Exact)
     how = "train with chains" if walks else "train exactly"
     looked = f" (from a sample of {found.answers} answers)" if found.sampled else ""
@@ -221,7 +221,7 @@ def settling(found: Consistent) -> str:
 
 
 def advice(found: Sequence[Consistent]) -> Iterator[str]:
-    """What to do where several maps fit: in the recommendation."""
+    """The recommendation if several maps fit."""
     for each in found[:1]:
         if each.every.count > 1:
             labels = each.every.labels

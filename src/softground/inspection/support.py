@@ -1,4 +1,4 @@
-"""What occurs: the combinations of symbols, each with its answer, that maps of symbols must fit.
+"""The combinations of symbols that occur, each with its answer, which maps of symbols must fit.
 
 They are declared by the user, or those of training data whose symbols are known, or, by assumption, all of S_y for the
 answers looked at. Where S_y cannot be listed some of its members are tried: drawn ones, and those made of few different
@@ -69,7 +69,7 @@ class SymbolRows(FittedRows):
 
 
 def declared(task: Task, given: object, sample: Sample, every: Sequence[object] | None = None) -> Support:
-    """Combinations that are given: symbols, or a tensor of codes, or data whose symbols are known.
+    """Read given combinations: symbols, a tensor of codes, or data with known symbols.
 
     ``every`` are all the answers given, for combinations that none of the sample's answers fits.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints without pickle: safetensors files, whose names have the checkpoint's number and the file's SHA-256.
+"""Checkpoints without pickle: safetensors files, named by the checkpoint's number and the file's SHA-256.
 
 A folder holds::
 
@@ -76,7 +76,7 @@ def upcoming(folder: Path) -> int:
 
 
 def save_part(folder: Path, number: int, rank: int, tensors: Mapping[str, Tensor]) -> str:
-    """Write what process ``rank`` keeps for the checkpoint ``number``, before that is saved; gives the file's name."""
+    """Write process ``rank``'s part of checkpoint ``number``, before the checkpoint; return the file's name."""
     data = pack(folder, tensors, {})
     name = f"part-{number:08d}-{rank}-{digest(data)}.safetensors"
     replace_file(folder / name, data)
@@ -84,7 +84,7 @@ def save_part(folder: Path, number: int, rank: int, tensors: Mapping[str, Tensor
 
 
 def load_part(folder: Path, name: object) -> dict[str, Tensor]:
-    """The tensors of the part that a checkpoint's meta names."""
+    """Load the part that a checkpoint's meta names."""
     if not isinstance(name, str) or not PART.fullmatch(name):
         raise failure(folder, f"its checkpoint names the part {str(name)[:80]!r}", "Restore it from a backup")
     try:
@@ -95,7 +95,7 @@ def load_part(folder: Path, name: object) -> dict[str, Tensor]:
 
 
 def load(folder: Path, previous: bool = False) -> tuple[dict[str, Tensor], Json]:
-    """The tensors (on the CPU) and meta of the current checkpoint, or of the one before it.
+    """Load tensors (on the CPU) and meta of the current checkpoint, or of the one before it.
 
     Raises :class:`CheckpointError` when there is none, or it is damaged in any way.
     """
@@ -129,7 +129,7 @@ def exists(folder: Path) -> bool:
 
 
 def one_is_missing(folder: Path) -> bool:
-    """Whether there is only one checkpoint where two were saved, and two are kept."""
+    """Whether one of the two latest checkpoints is missing."""
     found = _found(folder)
     return len(found) == 1 and _number(found[0].name) > 1
 
@@ -165,7 +165,7 @@ def unpack(data: bytes) -> tuple[dict[str, Tensor], Json]:
 
 
 def part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors named ``name/…``, without that."""
+    """The tensors named ``name/…``, without this prefix."""
     return {key.removeprefix(f"{name}/"): value for key, value in tensors.items() if key.startswith(f"{name}/")}
 
 

@@ -26,7 +26,7 @@ TAG = "$"
 
 
 def encode(value: object, tensors: dict[str, Tensor] | None = None, where: str = "") -> Any:
-    """``value`` as something ``json.dumps`` writes strictly; tensors are moved to ``tensors`` where given.
+    """Convert ``value`` to strict JSON values; tensors are moved to ``tensors``, if given.
 
     Raises :class:`CheckpointError` for a type with no exact form here; the message names its place.
 
@@ -64,7 +64,7 @@ def encode(value: object, tensors: dict[str, Tensor] | None = None, where: str =
 
 
 def decode(value: object, tensors: Mapping[str, Tensor] | None = None) -> Any:
-    """The inverse of :func:`encode`. Raises ValueError for what it did not make, and where ``tensors`` lacks one.
+    """Invert :func:`encode`. Raises ValueError for malformed values and missing ``tensors``.
 
     >>> decode(encode({0: (1, [2.5, None])}))
     {0: (1, [2.5, None])}

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 FORMAT = 3
 RECORD_LIMIT = 2**16  # bytes of a line of metrics, which has some hundreds
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
-LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # what a run leaves that was killed before it began
-PACKAGES = {"numpy": "numpy", "z3": "z3-solver"}  # of which a run keeps the versions
+LEFT = (LOCK, files.temporary(Path(CONFIG)).name)  # files of a run that was killed before it began
+PACKAGES = {"numpy": "numpy", "z3": "z3-solver"}  # a run saves their versions
 CONFIG_DIGEST = "config_sha256"  # where a checkpoint's meta has the digest of the config it was made with
 
 
@@ -62,7 +62,7 @@ class RunFolder:
     def create(cls, path: Path | str | None, task: str) -> RunFolder:
         """A new, empty run folder: ``path``, or ``runs/<task>-<date>-<time>`` when it is None.
 
-        A folder that is taken is refused, so that no run ever overwrites another.
+        A non-empty folder is refused, so no run overwrites another.
         """
         try:
             if path is None:
@@ -88,15 +88,15 @@ class RunFolder:
         return cls(chosen)
 
     def lock(self) -> AbstractContextManager[None]:
-        """Lock the folder against other processes that want to train in it; see :func:`softground.runs.lock.locked`."""
+        """Lock the folder against training by other processes; see :func:`softground.runs.lock.locked`."""
         return locked(self.path)
 
     def write_config(self, config: Mapping[str, object]) -> None:
-        """Store what the run is."""
+        """Write the run's configuration."""
         self._write(CONFIG, {"format": FORMAT} | dict(config))
 
     def read_config(self) -> Json:
-        """What the run is. A folder of another format is refused."""
+        """Read the run's configuration; refuse another format."""
         config = self._read(CONFIG, "It is written when a run starts: restore it from a backup, or start the run again")
         if (found := config.get("format")) != FORMAT:
             version = "0.1.0" if found is None else str(config.get("version"))[:40]  # which had no formats
@@ -106,21 +106,21 @@ class RunFolder:
         return config
 
     def extend(self, changes: Mapping[str, object]) -> None:
-        """Ask more of a finished run: change its config, of which the checkpoints up to now are still good."""
+        """Extend a finished run: change its config, and keep its checkpoints valid."""
         config = self.read_config()
         self.write_config(config | dict(changes) | {"extended": [*_earlier(config), config_digest(config)]})
         (self.path / SUMMARY).unlink(missing_ok=True)  # it is not finished any more
 
     def config_digest(self) -> str:
-        """A digest of what the run is, as far as it decides how the run goes."""
+        """A digest of the configuration that affects the run."""
         return config_digest(self.read_config())
 
     def write_summary(self, summary: Mapping[str, object]) -> None:
-        """Store what came out of the run."""
+        """Write the run's summary."""
         self._write(SUMMARY, summary)
 
     def read_summary(self) -> Json:
-        """What came out of the run."""
+        """Read the run's summary."""
         return self._read(SUMMARY, "It is written when a run ends: resume the run to have it written again")
 
     def append(self, record: Mapping[str, object]) -> None:
@@ -132,7 +132,7 @@ class RunFolder:
         return self._records(files.read_lines(self.path / METRICS))
 
     def truncate_metrics(self, count: int, digest: str | None = None) -> None:
-        """Keep the first ``count`` records, atomically; refuse where there are fewer, or their ``digest`` is another.
+        """Keep the first ``count`` records, atomically; refuse fewer records or another ``digest``.
 
         A resumed run repeats what came after its checkpoint. Dropping those records first makes its
         metrics those of a run that was never interrupted. Whatever follows the records kept may be damaged.
@@ -242,7 +242,7 @@ def plain(value: object) -> Any:
 
 
 def _fresh(task: str) -> Path:
-    """A folder of the default name, with a number after it when that exists already."""
+    """Make a folder with the default name, followed by a number if that exists."""
     stem = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', task)}-{datetime.now():%Y%m%d-%H%M%S}"
     Path("runs").mkdir(exist_ok=True)
     for number in count(1):

@@ -76,7 +76,7 @@ class Addition(OfDigits):
 
 
 def deal(pool: Digits, digits: int, rng: np.random.Generator) -> Examples:
-    """All pairs that the images make."""
+    """Deal the images into pairs."""
     count = len(pool.labels) // (2 * digits) if digits > 0 else 0
     if not count:
         raise DataError(f"{len(pool.labels):,} images do not make a pair of {digits}-digit numbers; use fewer digits.")
@@ -112,7 +112,7 @@ def sums(rows: Sequence[Sequence[int]]) -> list[int]:
 
 
 class AdditionScan(Scan):
-    """A scan only checks sums; this one adds up as well."""
+    """A scan that also computes sums."""
 
     def compute(self, z: Tensor) -> list[int]:
         return sums(z.tolist())

@@ -125,7 +125,7 @@ def half_width(shape: Whole, size: Floats, dy: Floats) -> Floats:
 
 
 def covered(shape: Whole, size: Floats, centre: Floats, x: Floats, y: Floats) -> Mask:
-    """Which points each object covers, ``[objects, len(y), len(x)]``; coordinates are the object's own rows."""
+    """Find the points that each object covers, ``[objects, len(y), len(x)]``; each object has its own coordinates."""
     wide = half_width(shape, size, y - centre[:, 1:])
     found: Mask = np.abs(x - centre[:, :1])[:, None] <= wide[:, :, None]
     return found
@@ -253,7 +253,7 @@ class Attributes(nn.Module):
 
 
 def kand_metrics(predicted: Tensor, feasible: Tensor, symbols: Tensor | None) -> dict[str, float]:
-    """Scenes judged right by what is read, and of objects the type (``symbol_accuracy``), the shape and the colour."""
+    """Accuracy of scenes, and of objects' types (``symbol_accuracy``), shapes and colours."""
     found = {"scene_accuracy": feasible}
     if symbols is not None:
         (shape, colour), (true_shape, true_colour) = (

@@ -1,4 +1,4 @@
-"""What tasks in images of digits have in common: where the images come from, and the presets that they begin with."""
+"""Common parts of tasks in images of digits: the source of the images, and presets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ PRESETS: dict[str, Json] = {
     "paper": {"warmup": 2, "epochs": 30, "zero_epochs": 10, "keep": "best"},
     "best": EXACT | {"network": "convnet", "epochs": 20, "learning_rate": 2e-3, "augment": True},
 }
-IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # however many an example shows
+IMAGES_PER_BATCH = {"paper": 128, "best": 512}  # over all examples
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfDigits(Problem):
-    """A problem whose sites show digits."""
+    """A problem with images of digits."""
 
     data: Source = "digits"
     """digits: scikit-learn's handwritten digits (built in); mnist: MNIST's IDX files, in a folder of yours."""
@@ -32,7 +32,7 @@ class OfDigits(Problem):
     """The folder of MNIST's IDX files."""
 
     def pools(self, seed: int, chances: int = 2) -> tuple[Digits, Digits, str, list[np.random.Generator]]:
-        """Images to train and to test on, a sentence on where they come from, and independent generators."""
+        """Training and test images, a sentence on their source, and independent generators."""
         spawned = np.random.SeedSequence(stream(seed, "data")).spawn(chances)
         return *load_digits(self.data, self.data_dir), [np.random.default_rng(each) for each in spawned]
 

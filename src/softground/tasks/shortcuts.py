@@ -61,7 +61,7 @@ class Pairs(OfDigits):
 
     @property
     def digits(self) -> range:
-        """The digits that are shown."""
+        """The digits that occur."""
         return range(10)
 
     def support(self) -> Tensor:
@@ -99,7 +99,7 @@ class Pairs(OfDigits):
         return Split(training(seen, rng[0]), test, note, validation, more, apart)
 
     def further(self, pool: object, space: Categorical, rng: np.random.Generator) -> dict[str, Examples]:
-        """Test sets that only one of the tasks has."""
+        """Further test sets of one of the tasks."""
         return {}
 
     def task(self, inverse: str = "auto", **solver: Any) -> Task:
@@ -190,7 +190,7 @@ def every_image(pool: Digits, space: Categorical, answers: Rule, rng: np.random.
 
 
 def others(space: Categorical, occur: Codes) -> Codes:
-    """All combinations that do not occur."""
+    """The combinations that do not occur."""
     if space.size > LISTED:
         raise DataError(f"{space.size:,} combinations are too many to list; at most {LISTED:,} are. Use fewer sites.")
     seen = {tuple(row) for row in occur.tolist()}
