@@ -20,7 +20,7 @@ def test_a_program_is_a_function(given: tuple[Any, ...], name: str) -> None:
 
 
 def test_a_table_is_of_a_program() -> None:
-    with pytest.raises(InverseError, match=r"was given to Table; expected a Program.*leave the inverse out"):
+    with pytest.raises(InverseError, match=r"was given to Table; expected a Program.*leave out the inverse"):
         sg.inverses.Table(sg.SMT(lambda a, b, y: a + b == y, SPACE))  # type: ignore[arg-type]
 
 
