@@ -128,7 +128,7 @@ def test_what_is_not_a_run_folder(command: str, tmp_path: Path, capsys: pytest.C
         ("{", "not valid JSON"),
         ("[]", "list"),
         ('{"task": "hwf", "options": {}}', "Use softground 0.1.0"),
-        ('{"format": 3, "task": "hwf"}', "a run of a program of its own"),
+        ('{"format": 3, "task": "hwf"}', "a run of another program"),
         ('{"format": 3, "task": "hwf", "recipe": {}}', "holds no recipe"),
         ({"task": "dance"}, "dance"),
         ({"problem": {"length": "long"}}, "length"),

@@ -23,7 +23,6 @@ def test_tables_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", *TINY]) == 0
     text = capsys.readouterr().out
     assert "hwf: 3 sites, 13 symbols, 324 states. 8 distinct answers of 64 given." in text
-    assert "preset paper" in text
     assert "kernel Exact" in text
 
 

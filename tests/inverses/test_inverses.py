@@ -159,7 +159,7 @@ def test_an_inverse_without_a_law_says_which_have_one() -> None:
 
     target = Target(rule.space.uniform(1, torch.device("cpu")), rule.encode([5]), 1.0)
     blind = Blind(rule.space, rule)
-    with pytest.raises(InverseError, match="Tables, listings and scans have one"):
+    with pytest.raises(InverseError, match="Use a table, a listing or a scan"):
         blind.law(target)
     assert most_probable(blind, target) is None
 

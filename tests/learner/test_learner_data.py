@@ -102,8 +102,8 @@ def test_a_data_sets_own_transforms_run_every_time() -> None:
 
     plain = Plain(data, transform)
     trained(plain)
-    assert plain.read == [5] * 40  # once for the answers, once an epoch, and once to judge the start
-    assert len({tuple(x.flatten().tolist()) for x in distorted}) == 200
+    assert plain.read == [6] * 40  # for the answers, in each epoch, to judge the start, and for the verdict
+    assert len({tuple(x.flatten().tolist()) for x in distorted}) == 240
 
 
 def test_random_transforms_follow_the_runs_seed() -> None:
@@ -190,7 +190,7 @@ def test_every_example_is_seen_exactly_once_an_epoch(count: int) -> None:
 
     make_learner(task, grounding_stages(task, epochs=2, optimizer=adam)).fit(Noting(examples(task, count)))
     epochs = [seen[i : i + count] for i in range(0, 3 * count, count)]
-    assert len(seen) == 4 * count  # once for the answers, once an epoch, and once to judge the start
+    assert len(seen) == 5 * count  # for the answers, in each epoch, to judge the start, and for the verdict
     assert all(sorted(epoch) == list(range(count)) for epoch in epochs)
     if count > 2:
         assert epochs[1] != epochs[2]

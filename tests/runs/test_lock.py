@@ -147,10 +147,10 @@ def test_a_folder_that_cannot_be_written_to_says_so(tmp_path: Path, monkeypatch:
 
 
 def test_a_file_system_without_locks_is_warned_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int, what: int) -> None:
+    def refuse(descriptor: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
+    monkeypatch.setattr(lock, "_system_lock", refuse)
     with pytest.warns(UserWarning, match=r"no locks available.*let no other process"), locked(tmp_path):
         pass
 

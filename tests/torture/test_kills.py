@@ -65,5 +65,5 @@ def test_a_run_that_resumes_with_other_dice_is_found_out(tmp_path: Path, monkeyp
     monkeypatch.setattr(kills.random, "Random", Middle)
     kills.run(tally := Tally(), 1, 0, tmp_path)
     assert (tally.tried, tally.survived) == (1, 0)
-    assert "not as in the unbroken run: meta results, metrics" in tally.failures[0]
+    assert "not as in the unbroken run: meta results, meta starts, metrics" in tally.failures[0]
     assert tally.notes == {"kills": 1, "in a save": 1, "of what was resumed": 0}

@@ -34,7 +34,7 @@ class Command(OfRun):
             figures = model_of(folder, self.previous, self.device).evaluate(examples)
         elif folder.read_config().get("recipe") is None:
             raise DataError(
-                f"{folder.path} holds a run of a program of its own, whose test data are not known here. Give "
+                f"{folder.path} holds a run of another program, whose test data are not known here. Give "
                 "--examples FILE.npz."
             )
         else:

@@ -175,13 +175,14 @@ def data_digests(data: Batches, fabric: Fabric) -> Json:
     def rows(column: Tensor | None) -> str | None:
         return None if column is None else whole(tensor_digest(column))
 
+    places = data.at(torch.arange(len(data), device=data.device))
     pool = [tensor_digest(data.inputs.pool)] if isinstance(data.inputs, Gathered) else []
     held = data.inputs.index if isinstance(data.inputs, Gathered) else data.inputs
     return {
         "examples": data.total,
         "read": "item by item: the first and the last input" if held is None else "as a whole",
         "inputs": _items(data) if held is None else [*pool, rows(held)],
-        "answers": whole(_digest(data.answers)),
+        "answers": whole(_digest([data.answers, places.tolist()])),
         "symbols": rows(data.symbols),
         "known": rows(data.known),
         "anchors": None if data.anchors is None else describe(data.anchors),

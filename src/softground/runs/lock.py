@@ -8,17 +8,39 @@ because every file they read is replaced as a whole.
 import errno
 import os
 import platform
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from ..files import describe, failure
 
 LOCK = ".lock"
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # what file systems without locks answer
+TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # what systems answer where another process has the lock
+_held: set[int] = set()  # descriptors
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _system_lock(descriptor: int) -> None:
+        os.lseek(descriptor, 2**30, os.SEEK_SET)  # beyond the text: others could not read what is locked
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _system_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _forget() -> None:
+        """In a forked child, such as one that reads data: the lock is the parent's, and ends with the parent."""
+        for descriptor in _held:
+            os.close(descriptor)
+        _held.clear()
+
+    os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager
@@ -27,48 +49,49 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises :class:`CheckpointError` when it is locked already, or nothing can be written there.
     """
-    lock = _lock(folder)
     try:
-        lock.acquire()
-    except Timeout as error:
-        reason = f"{_holder(folder)} is training in this run folder"
-        raise failure(folder, reason, "Wait until it ends, or stop it; or choose another folder") from error
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
     except OSError as error:
-        if error.errno not in NO_LOCKS:
-            reason = f"nothing can be written in this run folder: {describe(error)}"
-            raise failure(folder, reason, "Check that you may write there and that the disk has room") from error
-        note = f"files cannot be locked there ({describe(error)}); let no other process train in this run folder"
-        warnings.warn(f"{folder}: {note}.", stacklevel=4)  # some network file systems: no reason to refuse
+        reason = f"nothing can be written in this run folder: {describe(error)}"
+        raise failure(folder, reason, "Check that you may write there and that the disk has room") from error
+    _held.add(descriptor)
     try:
+        try:
+            _system_lock(descriptor)
+        except OSError as error:
+            if error.errno in TAKEN:
+                reason = f"{_holder(descriptor)} is training in this run folder"
+                raise failure(folder, reason, "Wait until it ends, or stop it; or choose another folder") from error
+            note = f"files cannot be locked there ({describe(error)}); let no other process train in this run folder"
+            warnings.warn(f"{folder}: {note}.", stacklevel=4)  # some network file systems: no reason to refuse
         with suppress(OSError):  # the lock is what counts, not the text
-            (folder / LOCK).write_text(f"process {os.getpid()} on {platform.node()}\n")
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {platform.node()}\n".encode())
         yield
     finally:
-        lock.release()
+        _held.discard(descriptor)
+        if sys.platform != "win32":
+            with suppress(OSError):  # a child that was just forked may still have the file open
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
 
 def in_use(folder: Path) -> bool:
     """Whether a process trains in ``folder``."""
-    if not (folder / LOCK).exists():
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:  # none ever did, or none could
         return False
     try:
-        with _lock(folder):
-            return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+        _system_lock(descriptor)
+    except OSError as error:
+        return error.errno in TAKEN
+    finally:
+        os.close(descriptor)  # which lets go of the lock
+    return False
 
 
-def _lock(folder: Path) -> FileLock:
-    return FileLock(folder / LOCK, blocking=False, fallback_to_soft=False)
-
-
-def _holder(folder: Path) -> str:
+def _holder(descriptor: int) -> str:
     """Who holds a lock, as its file says; anything may stand there."""
-    try:
-        with open(folder / LOCK, "rb") as file:
-            text = file.read(200).decode("ascii", "replace").strip()
-    except OSError:  # Windows does not let others read a locked file
-        text = ""
+    text = os.read(descriptor, 200).decode("ascii", "replace").strip()
     return text if text.startswith("process ") and text.isprintable() else "another process"

@@ -157,7 +157,8 @@ def hurt(experiment: Experiment, clock: Clock, fault: Fault, at: Place | None) -
     experiment.network.register_forward_pre_hook(before)
     experiment.network.register_forward_hook(after)
     stages = [
-        replace(s, terms=[*s.terms, _Hurt(fault, here)], learning_rate=_Rate(fault, here)) for s in experiment.stages
+        replace(s, terms=[*s.terms, _Hurt(fault, here)], learning_rate=_Rate(fault, clock, at))
+        for s in experiment.stages
     ]
     return replace(experiment, stages=stages)
 
@@ -167,10 +168,13 @@ class _Rate:
     """A learning rate that is spoilt at one place."""
 
     fault: Fault = field(repr=False)
-    here: Callable[[], bool] = field(repr=False)
+    clock: Clock = field(repr=False)
+    at: Place | None = field(repr=False)
 
     def __call__(self, progress: float) -> float:
-        return self.fault.rate if self.here() else 1.0
+        """The factor of a batch, which is asked for when its epoch begins."""
+        epoch, batch = divmod(round(progress * EPOCHS * BATCHES), BATCHES)
+        return self.fault.rate if Place(self.clock.now.stage, epoch, batch) == self.at else 1.0
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def make_records(folder: Path) -> list[Path]:
 def load_records(folder: Path) -> None:
     """The reproduction's page and its tables."""
     with patch.object(render, "draw", return_value=[]):  # plots take a second
-        assert len(render.render(Store(folder), "all", folder / "page.md")) == 2
+        assert len(render.render(Store(folder), "all", folder / "page.md")) == 3
 
 
 __all__ = ["TINY", "records", "small_run"]

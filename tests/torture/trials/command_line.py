@@ -99,7 +99,8 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
     (folder / "file.txt").write_text("--seed\n1\n")
     (folder / "broken.png").write_bytes(b"\x89PNG and no more")
     for number in range(2):
-        Image.new("L", (9, 9), 255 * number).save(folder / f"{number}.png")
+        shades = bytes((37 * (place + number)) % 256 for place in range(81))  # of all kinds, as in training
+        Image.frombytes("L", (9, 9), shades).save(folder / f"{number}.png")
     datasets = import_module("sklearn.datasets")
     with ExitStack() as stack:
         stack.enter_context(chdir(folder))
@@ -111,7 +112,7 @@ def kept_short(run: Path, folder: Path) -> Iterator[None]:
         graphs = import_module("softground.tasks.sdsp.problem")
         stack.enter_context(patch.object(graphs, "random_graphs", _fewer(graphs.random_graphs)))
         stack.enter_context(patch.object(Experiment, "run", _begun(Experiment.run)))
-        stack.enter_context(patch("softground.report.Watch", _FirstEpoch))
+        stack.enter_context(patch("softground.report.watch.Watch", _FirstEpoch))
         completion: Any = import_module("softground.cli.completion").Command
         stack.enter_context(patch.object(completion, "run", _once(completion.run)))
         for name in STOPS:

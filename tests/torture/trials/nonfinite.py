@@ -21,7 +21,7 @@ import torch
 
 from softground.data import Examples
 from softground.dice import stream
-from softground.errors import NonFiniteOutput
+from softground.errors import DataError, NonFiniteOutput
 from softground.experiments import Experiment
 from softground.learner import Learner
 from softground.runs import RunFolder
@@ -129,21 +129,21 @@ class _Subjects:
                 self.fit(replace(case, fault=NONE), path, stop=Place(case.at.stage, case.at.epoch, 0))
         try:
             self.fit(case, path, resume=interrupted)
-        except NonFiniteOutput as error:
+        except (NonFiniteOutput, DataError) as error:
             message = str(error)
         else:
             raise AssertionError("nothing was noticed")
         self.check(case, message, path)
-        if case.spoilt == "train":  # other inputs are another run
-            shutil.rmtree(path)
-        resume = case.spoilt != "train"
+        if case.spoilt:  # nothing was begun
+            shutil.rmtree(path, ignore_errors=True)
+        resume = not case.spoilt
         self.fit(replace(case, fault=NONE, spoilt=""), path, resume=resume, previous=case.previous)
         assert_same(left_behind(path), reference)
 
     def check(self, case: Case, message: str, path: Path) -> None:
         """The place and the remedy are named, and what is saved is finite and of the epoch before."""
-        if case.spoilt == "test":  # noticed before anything is trained or saved
-            assert re.search(f"^Before training, {case.named}", message), message
+        if case.spoilt:  # noticed before anything is trained or saved
+            assert re.search(rf"^The input of example {SPOILT} is NaN or infinite", message), message
             return
         stage, epoch = case.at.stage, case.at.epoch
         if case.previous:  # it shows at the first batch of the next epoch
