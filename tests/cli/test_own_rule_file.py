@@ -17,7 +17,8 @@ from PIL import Image
 from cli_cases import read
 from softground.cli import main
 from softground.data import handwritten
-from softground.experiments.own_rule import OPENED
+from softground.errors import DataError
+from softground.experiments.own_rule import OPENED, open_rule
 
 SMALL = ["--train-size", "60", "--test-size", "20", "--device", "cpu", "--network", "lenet"]
 
@@ -148,3 +149,10 @@ def test_a_file_that_is_missing_or_has_another_modules_name(tmp_path: Path, caps
     (tmp_path / "json.py").write_text("")
     assert main(["train", str(tmp_path / "json.py")]) == 2
     assert "another module is called json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["rule.txt", "my rule.py"])
+def test_only_python_modules_are_imported(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("task = None\n")
+    with pytest.raises(DataError, match="expected a Python file"):
+        open_rule(tmp_path / name)

@@ -96,6 +96,8 @@ def open_rule(path: Path) -> type[OwnRule]:
     """Import a file that the user names; return the problem that it defines."""
     if not path.is_file():
         raise DataError(f"{path}: there is no such file. softground new-task NAME writes one.")
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise DataError(f"{path} was given; expected a Python file, such as my_rule.py. Rename the file.")
     if (known := OPENED.get(path.name)) is None or Path(str(known.module.__file__)) != path.resolve():
         digest, folder = hashlib.sha256(path.read_bytes()).hexdigest(), str(path.resolve().parent)
         sys.path[:] = [folder, *(place for place in sys.path if place != folder)]  # as python my_rule.py does
