@@ -16,7 +16,7 @@ ROOT = HERE.parents[1]
 WRITTEN = ("benchmarks/results", "docs", "README.md", "examples/README.md")  # by measurements; they change no number
 # Folders of one machine say nothing elsewhere.
 FOLDERS = {"--data-dir": "DIR", "--old": "DIR", "--out": "DIR", "--pictures": "DIR", "--baseline": "FILE"}
-FOLDERS |= {"--records": "DIR", "--envs": "DIR", "--carried": "DIR", "--page": "FILE"}
+FOLDERS |= {"--words": "FILE", "--records": "DIR", "--envs": "DIR", "--carried": "DIR", "--page": "FILE"}
 # Parts of a run's summary that no table shows.
 UNSHOWN = {"before", "grounded", "other_maps", "reliability", "test_sets", "text", "train", "versions"}
 UNSHOWN_FIGURES = ("_f1", "_f1_all", "_collapse", "_collapse_all")
