@@ -71,7 +71,7 @@ def test_everything_with_a_name_has_a_row() -> None:
     walk = Walk(TABLE, SPACE, Drop(SPACE, PROBLEM.drops[0]), FAMILY, MOVE)
     assert {type(make(walk, True)) for make in KERNELS.values()} <= set(TABLES[Kernel])
     assert set(OBJECTIVES.values()) <= set(TABLES[Teacher])
-    assert {type(make(1.0, 0.1, 1, 9)) for make in SCHEDULES.values()} <= set(TABLES[Schedule])
+    assert {type(make(1.0, 0.1, 0, 9)) for make in SCHEDULES.values()} <= set(TABLES[Schedule])
 
 
 CHECKS = {
@@ -94,8 +94,8 @@ def test_a_member_keeps_its_bases_word(base: type, kind: type) -> None:
     CHECKS[base](make, ground)
 
 
-def test_auto_begins_at_one_whatever_else_is_given() -> None:
-    assert {SCHEDULES["auto"](2.0, 0.1, 3, 20).gamma(t) for t in range(30)} == {1.0}
+def test_auto_begins_at_one_until_a_learner_chooses() -> None:
+    assert {SCHEDULES["auto"](1.0, 0.1, 0, 20).gamma(t) for t in range(30)} == {1.0}
 
 
 @pytest.mark.parametrize("name", sorted({*SCHEDULES} - {"auto"}))

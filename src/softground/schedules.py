@@ -89,7 +89,11 @@ class Auto(Constant):
     """γ = 1, unless a learner chooses to anneal from more (:mod:`softground.learner.grounding`)."""
 
 
-SCHEDULES.register("auto")(lambda start, floor, warmup, epochs: Auto())
+@SCHEDULES.register("auto")
+def _auto(start: float, floor: float, warmup: int, epochs: int) -> Auto:
+    if (start, warmup) != (1.0, 0):
+        raise ScheduleError.of({"schedule": "auto"}, "expected no γ and no warm-up beside it: it chooses γ itself.")
+    return Auto()
 
 
 @dataclass(frozen=True)

@@ -192,3 +192,9 @@ def test_by_name_refuses_what_it_does_not_know() -> None:
 def test_schedules_are_frozen(make: type) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         make().start = 2.0
+
+
+@pytest.mark.parametrize(("start", "warmup"), [(2.0, 0), (1.0, 3)])
+def test_auto_drops_no_setting_silently(start: float, warmup: int) -> None:
+    with pytest.raises(SoftgroundError, match="no γ and no warm-up"):
+        SCHEDULES["auto"](start, 0.02, warmup, 10)
